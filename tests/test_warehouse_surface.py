@@ -1,0 +1,227 @@
+"""What other programs rely on: the file format, migrations, the read-only prompt, the snapshot."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pytest
+import warehouse_samples as sample
+
+import warehouse.migrate
+from warehouse.connect import Warehouse
+from warehouse.errors import WarehouseError
+from warehouse.load import start_run
+from warehouse.queries import select, select_arrow
+from warehouse.snapshot import publish
+
+COMMENTS = (
+    "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal UNION ALL "
+    "SELECT view_name, '', comment FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+)
+WRITES = (
+    "INSERT INTO labels FROM labels",
+    "DELETE FROM runs",
+    "UPDATE runs SET recipe = 'x'",
+    "DROP TABLE runs",
+    "CREATE TABLE x (y INTEGER)",
+    "CREATE TEMP TABLE x AS SELECT 1",
+    "ATTACH '{folder}/other.duckdb'",
+    "ATTACH '{folder}/new.duckdb' AS made",
+    "COPY runs TO '{folder}/out.csv'",
+    "COPY (SELECT 1) TO '{folder}/out.parquet'",
+    "EXPORT DATABASE '{folder}/out'",
+    "SELECT * FROM read_csv('{folder}/secret.csv')",
+    "SELECT * FROM read_text('{folder}/secret.csv')",
+    "SELECT * FROM read_blob('{folder}/*')",
+    "SELECT * FROM '{folder}/secret.csv'",
+    "SELECT * FROM glob('{folder}/*')",
+    "SELECT * FROM secret_frame",
+    "SET enable_external_access = true",
+    "RESET lock_configuration",
+    "SET memory_limit = '1MB'",
+    "PRAGMA enable_profiling",
+    "CALL enable_logging(storage = 'file', storage_path = '{folder}/logs')",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "CHECKPOINT",
+    "SELECT 1; DROP TABLE runs",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def wh(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    folder = tmp_path_factory.mktemp("surface")
+    opened, run = sample.open_warehouse(folder)
+    sample.play_round(opened, run, folder)
+    return opened
+
+
+@pytest.fixture
+def mine(wh: Warehouse, tmp_path: Path) -> Warehouse:
+    """A copy that a test may change; nobody has the file open when it is copied."""
+    return Warehouse(Path(shutil.copy(wh.path, tmp_path)))
+
+
+def test_a_question_is_answered_with_columns_and_rows(wh: Warehouse) -> None:
+    columns, rows = select(wh, "SELECT query_id, label, count(*) FROM scored_candidates GROUP BY ALL ORDER BY ALL;")
+    assert columns == ["query_id", "label", "count_star()"]
+    assert rows == [("q1", None, 3), ("q2", None, 3)]
+    assert select(wh, "SELECT 1 AS x, 2 AS x") == (["x", "x"], [(1, 2)])
+    assert select(wh, "SELECT 1 AS x WHERE false") == (["x"], [])
+    assert select_arrow(wh, "FROM top_k('big', 1)").num_rows == 2
+    # Times carry their zone, whatever packages are installed.
+    ((started,),) = select(wh, "SELECT started_at FROM runs")[1]
+    assert started.tzinfo is not None
+    for asked in (
+        "SHOW TABLES",
+        "DESCRIBE scored_candidates",
+        "SUMMARIZE runs",
+        "EXPLAIN FROM runs",
+        "WITH a AS (SELECT 1) FROM a",
+    ):
+        assert select(wh, asked)[1], asked
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_a_question_can_only_read_the_warehouse(mine: Warehouse, statement: str, tmp_path: Path) -> None:
+    """Otherwise a query pasted from somewhere could spoil the warehouse or read the machine's files."""
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n", "utf-8")
+    duckdb.connect(str(tmp_path / "other.duckdb")).close()
+    secret_frame = sample.pl.DataFrame({"a": [1]})
+    before = sorted(tmp_path.iterdir()), mine.path.read_bytes()
+    with pytest.raises((WarehouseError, duckdb.Error)):
+        select(mine, statement.format(folder=tmp_path))
+    assert (sorted(tmp_path.iterdir()), mine.path.read_bytes()) == before
+    assert secret_frame.height == 1
+
+
+def test_a_question_cannot_make_duckdb_log_to_a_file(mine: Warehouse, tmp_path: Path) -> None:
+    """DuckDB 1.5 accepts the call, yet must not reach the file."""
+    with suppress(duckdb.Error):
+        select(mine, f"SELECT * FROM enable_logging(storage = 'file', storage_path = '{tmp_path}/logs')")
+    assert not (tmp_path / "logs").exists()
+
+
+def test_a_locked_down_question_does_not_lock_down_the_next_reader(wh: Warehouse) -> None:
+    select(wh, "SELECT 1")
+    file = wh.path.parent / "scores.parquet"
+    assert sample.rows(wh, f"SELECT count(*) FROM read_parquet('{file}')") == [(8,)]
+
+
+def test_clients_from_1_4_on_can_read_the_file(wh: Warehouse) -> None:
+    """The newest command line client on PyPI is older than our DuckDB."""
+    tags = sample.rows(wh, "SELECT tags FROM duckdb_databases() WHERE database_name = 'warehouse'")[0][0]
+    assert tags["storage_version"].startswith("v1.4.0")
+
+
+def test_opening_does_not_reach_for_the_network_or_all_memory(wh: Warehouse) -> None:
+    names = ("autoinstall_known_extensions", "autoload_known_extensions", "threads", "temp_directory")
+    with wh.read() as con:
+        found = [con.execute(f"SELECT current_setting('{name}')").fetchall()[0][0] for name in names]
+        limit = con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+    assert found == [False, False, 2, f"{wh.path}.tmp"]
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    assert limit.endswith("GiB")
+    assert float(limit.split()[0]) == pytest.approx(total / 4, rel=0.05)
+
+
+def test_a_file_of_a_later_version_is_refused_and_left_alone(mine: Warehouse) -> None:
+    with mine.write() as con:
+        con.execute("INSERT INTO schema_version VALUES (29990101000000, 'later', 'x', now())")
+    before = mine.path.read_bytes()
+    with pytest.raises(WarehouseError, match=r"made by a later version .schema 29990101000000"):
+        start_run(mine, "distill", "sample", "{}", {})
+    with pytest.raises(WarehouseError, match="made by a later version"):
+        sample.rows(mine, "FROM runs")
+    assert mine.path.read_bytes() == before
+
+
+def test_an_earlier_file_is_upgraded_with_its_rows_and_its_comments_are_said_again(
+    mine: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    described = sample.rows(mine, COMMENTS)
+    with mine.write() as con:
+        con.execute("COMMENT ON TABLE runs IS NULL")
+        con.execute("COMMENT ON COLUMN cost.tokens IS 'nonsense'")
+        con.execute("CREATE OR REPLACE VIEW leaderboard AS SELECT 1 AS one")
+    later = tmp_path / "20300101000000_more.sql"
+    later.write_text(
+        "ALTER TABLE diagnostics ADD COLUMN unit VARCHAR; COMMENT ON COLUMN diagnostics.unit IS 'u';", "utf-8"
+    )
+    known = warehouse.migrate.migrations()
+    monkeypatch.setattr(warehouse.migrate, "migrations", lambda: {**known, 20300101000000: later})
+    start_run(mine, "distill", "sample", "{}", {})
+    assert [row for row in sample.rows(mine, COMMENTS) if row[1] != "unit"] == described
+    assert sample.rows(mine, "SELECT count(*) FROM leaderboard") == [(2,)]
+    assert sample.rows(mine, "SELECT count(*), max(version) FROM schema_version") == [(2, 20300101000000)]
+    assert sample.rows(mine, "SELECT count(*) FROM teacher_scores") == [(8,)]
+
+
+def test_a_migration_that_fails_changes_nothing(
+    mine: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    later = tmp_path / "20300101000000_more.sql"
+    later.write_text("DROP VIEW leaderboard; DELETE FROM teacher_scores; SELECT no_such_column FROM runs;", "utf-8")
+    known = warehouse.migrate.migrations()
+    with monkeypatch.context() as patch:
+        patch.setattr(warehouse.migrate, "migrations", lambda: {**known, 20300101000000: later})
+        with pytest.raises(duckdb.BinderException, match="no_such_column"):
+            start_run(mine, "distill", "sample", "{}", {})
+    assert sample.rows(mine, "SELECT count(*) FROM leaderboard") == [(2,)]
+    assert sample.rows(mine, "SELECT count(*), (SELECT count(*) FROM teacher_scores) FROM schema_version") == [(1, 8)]
+
+
+def test_the_snapshot_is_a_whole_read_only_copy_that_says_its_age(mine: Warehouse) -> None:
+    path = publish(mine)
+    assert path.name == "warehouse.snapshot.duckdb"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o444
+    with duckdb.connect(str(path), read_only=True) as con:
+        assert con.execute("SELECT count(*) FROM scored_candidates").fetchall() == [(6,)]
+        told = "SELECT count(*), abs(epoch(now()) - epoch(max(published_at))) < 300 FROM snapshot_info"
+        assert con.execute(told).fetchall() == [(1, True)]
+    left = {item.name for item in path.parent.iterdir()} - {"warehouse.duckdb.lock"}
+    assert left == {"warehouse.duckdb", "warehouse.snapshot.duckdb"}
+
+
+def test_a_new_snapshot_replaces_the_old_one_under_its_readers(mine: Warehouse) -> None:
+    path = publish(mine)
+    reader = duckdb.connect(str(path), read_only=True)
+    # A write-ahead log that somebody left beside the old snapshot would be applied to the new one.
+    Path(f"{path}.wal").write_bytes(b"stale")
+    start_run(mine, "distill", "sample", "{}", {})
+    inode = path.stat().st_ino
+    assert publish(mine, every=3600) == path
+    assert path.stat().st_ino == inode, "a young snapshot is left as it is"
+    publish(mine)
+    assert reader.execute("SELECT count(*) FROM runs").fetchall() == [(1,)]
+    reader.close()
+    assert not Path(f"{path}.wal").exists()
+    count = (
+        "import duckdb, sys; con = duckdb.connect(sys.argv[1], read_only=True); "
+        "print(con.execute('SELECT count(*) FROM runs').fetchall())"
+    )
+    answer = subprocess.run([sys.executable, "-c", count, str(path)], capture_output=True, text=True, check=True)
+    assert answer.stdout == "[(2,)]\n"
+
+
+def test_publishing_keeps_writers_out_while_it_copies(mine: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy made through a file API in the process that has the file open would drop DuckDB's lock."""
+    real = subprocess.run
+    tried: list[str] = []
+
+    def copy(command: list[str], **options: bool) -> object:
+        script = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('DELETE FROM runs')"
+        other = real([sys.executable, "-c", script, str(mine.path)], capture_output=True, text=True, check=False)
+        tried.append(other.stderr)
+        return real(command, check=True)
+
+    monkeypatch.setattr(subprocess, "run", copy)
+    publish(mine)
+    assert len(tried) == 1
+    assert "Could not set lock on file" in tried[0]

@@ -1,0 +1,1 @@
+"""Everything that knows SQL: schema, views, connections, loads and queries."""

@@ -1,0 +1,158 @@
+"""Ask the warehouse: what the steps need to know, and what people ask."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from warehouse.connect import Warehouse
+from warehouse.errors import WarehouseError
+
+PAIRS = "(SELECT DISTINCT query_hash, passage_hash FROM read_parquet($pairs))"
+SCORED = """
+SELECT q.text_hash AS query_hash, p.text_hash AS passage_hash, s.logit, s.n_tokens, s.truncated
+FROM teacher_scores AS s
+JOIN models AS m ON m.model_id = s.teacher_id AND m.role = 'teacher' AND m.fingerprint = $teacher
+JOIN queries AS q ON q.query_key = s.query_key
+JOIN passages AS p ON p.passage_key = s.passage_key
+"""
+
+
+def pending_pairs(wh: Warehouse, teacher_fingerprint: str, pairs: Path) -> pl.DataFrame:
+    """Pairs that a teacher has not scored yet, sorted: query_hash, passage_hash.
+
+    Args:
+        wh: The warehouse.
+        teacher_fingerprint: The teacher; one that is not registered has scored nothing.
+        pairs: Parquet file: query_hash, passage_hash; pairs that repeat count once.
+    """
+    sql = (
+        f"SELECT w.query_hash, w.passage_hash FROM {PAIRS} AS w ANTI JOIN ({SCORED}) AS s "
+        "ON s.query_hash = w.query_hash AND s.passage_hash = w.passage_hash ORDER BY w.query_hash, w.passage_hash"
+    )
+    return _frame(wh, sql, {"pairs": str(pairs), "teacher": teacher_fingerprint})
+
+
+def stored_scores(wh: Warehouse, teacher_fingerprint: str, pairs: Path) -> pl.DataFrame:
+    """Scores that are there for pairs, sorted: query_hash, passage_hash, logit, n_tokens, truncated.
+
+    Args:
+        wh: The warehouse.
+        teacher_fingerprint: The teacher.
+        pairs: Parquet file: query_hash, passage_hash; pairs that repeat count once.
+    """
+    sql = (
+        f"SELECT w.query_hash, w.passage_hash, s.logit, s.n_tokens, s.truncated FROM {PAIRS} AS w "
+        f"JOIN ({SCORED}) AS s ON s.query_hash = w.query_hash AND s.passage_hash = w.passage_hash "
+        "ORDER BY w.query_hash, w.passage_hash"
+    )
+    return _frame(wh, sql, {"pairs": str(pairs), "teacher": teacher_fingerprint})
+
+
+def leaderboard(wh: Warehouse, run_id: int) -> pl.DataFrame:
+    """Every system of a run, best first within split and measure: system, split, measure, value, chance, queries."""
+    sql = (
+        "SELECT system, split, measure, value, chance, queries FROM leaderboard WHERE run = $run "
+        "ORDER BY split, measure, value DESC, system"
+    )
+    return _frame(wh, sql, {"run": run_id})
+
+
+def cost(wh: Warehouse, run_id: int) -> pl.DataFrame:
+    """What each round of a run cost: round, pairs, scored, reused, tokens, truncated, scoring_seconds, seconds."""
+    sql = (
+        "SELECT round, pairs, scored, reused, tokens, truncated, scoring_seconds, seconds FROM cost "
+        "WHERE run = $run ORDER BY round"
+    )
+    return _frame(wh, sql, {"run": run_id})
+
+
+def steps(wh: Warehouse, run_id: int) -> pl.DataFrame:
+    """What each step of a run took: round, step, artifact (fingerprint), made (in this run), seconds, path."""
+    sql = "SELECT round, step, artifact, made, seconds, path FROM steps WHERE run = $run ORDER BY round, step, artifact"
+    return _frame(wh, sql, {"run": run_id})
+
+
+def false_negatives(wh: Warehouse, run_id: int, limit: int) -> pl.DataFrame:
+    """Unlabelled passages that the teacher takes for relevant, surest first.
+
+    Columns: round, query_id, query, passage_id, passage, rank, logit, probability, verdict, reason.
+    """
+    sql = (
+        "SELECT round, query_id, query, passage_id, passage, rank, logit, probability, verdict, reason "
+        "FROM false_negatives WHERE run = $run "
+        "ORDER BY probability DESC NULLS LAST, round, query_id, passage_id LIMIT $limit"
+    )
+    return _frame(wh, sql, {"run": run_id, "limit": limit})
+
+
+def verdict_counts(wh: Warehouse, run_id: int) -> pl.DataFrame:
+    """How many candidates and positives of each round got which verdict: round, verdict, pairs."""
+    sql = (
+        "SELECT r.round, v.verdict, count(*) AS pairs "
+        "FROM (SELECT DISTINCT run, round, judged FROM round_parts WHERE run = $run) AS r "
+        "JOIN verdicts AS v ON v.artifact_id = r.judged GROUP BY r.round, v.verdict ORDER BY r.round, v.verdict"
+    )
+    return _frame(wh, sql, {"run": run_id})
+
+
+def run_rows(wh: Warehouse) -> pl.DataFrame:
+    """All runs, newest first: run, flow, recipe, corpus, status, started_at, seconds, rounds, error."""
+    sql = (
+        "SELECT u.run_id AS run, u.flow, u.recipe, u.corpus, u.status, u.started_at, "
+        "epoch(u.finished_at) - epoch(u.started_at) AS seconds, "
+        "coalesce(max(r.round), 0) AS rounds, u.error FROM runs AS u LEFT JOIN rounds AS r ON r.run_id = u.run_id "
+        "GROUP BY ALL ORDER BY u.run_id DESC"
+    )
+    return _frame(wh, sql, {})
+
+
+def quality(wh: Warehouse) -> pl.DataFrame:
+    """Checks that the warehouse does not pass: name, problems, meaning; empty when it is healthy."""
+    return _frame(wh, "SELECT name, problems, meaning FROM data_quality WHERE problems > 0 ORDER BY name", {})
+
+
+def select(wh: Warehouse, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Answer a person's question: column names and rows. See `select_arrow`."""
+    table = select_arrow(wh, sql)
+    columns = [column.to_pylist() for column in table.columns]
+    return list(table.column_names), list(zip(*columns, strict=True))
+
+
+def select_arrow(wh: Warehouse, sql: str) -> Any:
+    """Answer a person's question as a pyarrow Table.
+
+    The connection can only read this one file: it is read-only, reaches no other file and no network, and its
+    configuration is locked.
+
+    Raises:
+        WarehouseError: It is not one statement that reads.
+        duckdb.Error: DuckDB does not understand or allow it.
+    """
+    with wh.read(alone=True) as con:
+        con.execute("SET enable_external_access = false")
+        con.execute("SET python_enable_replacements = false")
+        con.execute("SET lock_configuration = true")
+        _refuse_other_than_reading(con, sql)
+        answer = con.sql(sql)
+        if answer is None:
+            raise WarehouseError(f"{sql.strip()!r} has no answer to show; ask with SELECT")
+        return answer.to_arrow_table()
+
+
+def _refuse_other_than_reading(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    statements = con.extract_statements(sql)
+    allowed = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+    if len(statements) != 1:
+        raise WarehouseError(f"one statement at a time, not {len(statements)}; the answers of the others would be lost")
+    if statements[0].type not in allowed:
+        raise WarehouseError(
+            f"the warehouse is opened to read; {statements[0].type.name} is not allowed here, ask with SELECT"
+        )
+
+
+def _frame(wh: Warehouse, sql: str, values: dict[str, Any]) -> pl.DataFrame:
+    with wh.read() as con:
+        frame: pl.DataFrame = con.sql(sql, params=values).pl()
+    return frame

@@ -1,0 +1,125 @@
+-- Results, cost and coverage of runs.
+
+CREATE OR REPLACE VIEW leaderboard AS
+SELECT DISTINCT r.run_id AS run, m.system AS system, m.split AS split, m.measure AS measure, m.value AS value,
+    m.chance AS chance, m.queries AS queries
+FROM rounds AS r
+JOIN metrics AS m ON m.artifact_id = r.artifact_id;
+
+COMMENT ON VIEW leaderboard IS 'Every evaluated system of every run on every split, beside chance.';
+COMMENT ON COLUMN leaderboard.run IS 'Key in runs.';
+COMMENT ON COLUMN leaderboard.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher.';
+COMMENT ON COLUMN leaderboard.split IS 'Split of the queries.';
+COMMENT ON COLUMN leaderboard.measure IS 'Measure, as ir-measures names it.';
+COMMENT ON COLUMN leaderboard.value IS 'Mean over the queries.';
+COMMENT ON COLUMN leaderboard.chance IS 'What a random order would get on the same queries; NULL where not computed.';
+COMMENT ON COLUMN leaderboard.queries IS 'Number of queries in the mean.';
+
+CREATE OR REPLACE VIEW steps AS
+SELECT r.run_id AS run, r.round AS round, r.step AS step, a.fingerprint AS artifact,
+    a.run_id = r.run_id AND a.made_at >= u.started_at AS made,
+    CASE WHEN a.run_id = r.run_id AND a.made_at >= u.started_at THEN a.seconds ELSE 0 END AS seconds,
+    a.path AS path, a.facts AS facts
+FROM rounds AS r
+JOIN artifacts AS a ON a.artifact_id = r.artifact_id
+JOIN runs AS u ON u.run_id = r.run_id;
+
+COMMENT ON VIEW steps IS 'What each step of each round took: made in this run, or found from an earlier one.';
+COMMENT ON COLUMN steps.run IS 'Key in runs.';
+COMMENT ON COLUMN steps.round IS 'Round of the run; 0 is what comes before the rounds.';
+COMMENT ON COLUMN steps.step IS 'Part the artifact plays, by the step''s verb.';
+COMMENT ON COLUMN steps.artifact IS 'Fingerprint of the artifact.';
+COMMENT ON COLUMN steps.made IS 'True where this run made it; false where it was found.';
+COMMENT ON COLUMN steps.seconds IS 'Seconds spent in this run; 0 where it was found.';
+COMMENT ON COLUMN steps.path IS 'Folder of the artifact.';
+COMMENT ON COLUMN steps.facts IS 'What the step wrote down about its result, as JSON.';
+
+CREATE OR REPLACE VIEW cost AS
+WITH used AS (
+    SELECT DISTINCT run, round, artifact, made, seconds, facts, step = 'score' AS scores FROM steps
+),
+counted AS (
+    SELECT run, round, made, seconds, scores,
+        CAST(json_extract_string(facts, '$.pairs') AS BIGINT) AS pairs,
+        CAST(json_extract_string(facts, '$.new') AS BIGINT) AS fresh,
+        CAST(json_extract_string(facts, '$.tokens') AS BIGINT) AS tokens,
+        CAST(json_extract_string(facts, '$.truncated') AS BIGINT) AS truncated
+    FROM used
+)
+SELECT run, round, coalesce(sum(pairs) FILTER (scores), 0)::BIGINT AS pairs,
+    coalesce(sum(fresh) FILTER (scores AND made), 0)::BIGINT AS scored,
+    (coalesce(sum(pairs) FILTER (scores), 0) - coalesce(sum(fresh) FILTER (scores AND made), 0))::BIGINT AS reused,
+    coalesce(sum(tokens) FILTER (scores AND made), 0)::BIGINT AS tokens,
+    sum(truncated) FILTER (scores)::BIGINT AS truncated,
+    coalesce(sum(seconds) FILTER (scores), 0) AS scoring_seconds, sum(seconds) AS seconds
+FROM counted
+GROUP BY run, round;
+
+COMMENT ON VIEW cost IS 'What each round cost: pairs that the teacher scored, pairs whose scores were there, tokens and seconds.';
+COMMENT ON COLUMN cost.run IS 'Key in runs.';
+COMMENT ON COLUMN cost.round IS 'Round of the run; 0 is what comes before the rounds.';
+COMMENT ON COLUMN cost.pairs IS 'Pairs whose scores the round needed.';
+COMMENT ON COLUMN cost.scored IS 'Pairs that the teacher scored in this run.';
+COMMENT ON COLUMN cost.reused IS 'Pairs whose scores were there already.';
+COMMENT ON COLUMN cost.tokens IS 'Tokens that the teacher read in this run.';
+COMMENT ON COLUMN cost.truncated IS 'Needed pairs whose passage was cut; NULL where not recorded.';
+COMMENT ON COLUMN cost.scoring_seconds IS 'Seconds of scoring in this run.';
+COMMENT ON COLUMN cost.seconds IS 'Seconds of all steps in this run.';
+
+CREATE OR REPLACE VIEW coverage AS
+WITH found AS (
+    SELECT run, round, teacher_id, count(DISTINCT query_key) AS queries, count(*) AS candidates,
+        count(logit) AS scored, count(verdict) AS judged
+    FROM candidate_facts
+    GROUP BY run, round, teacher_id
+),
+known AS (
+    SELECT run, round, teacher_id, count(*) AS positives, count(logit) AS positives_scored
+    FROM positive_facts
+    GROUP BY run, round, teacher_id
+)
+SELECT f.run AS run, f.round AS round, m.name AS teacher, f.queries AS queries, f.candidates AS candidates,
+    f.scored AS scored, f.scored / f.candidates AS share, f.judged AS judged,
+    coalesce(k.positives, 0) AS positives, coalesce(k.positives_scored, 0) AS positives_scored
+FROM found AS f
+LEFT JOIN known AS k ON k.run = f.run AND k.round = f.round AND k.teacher_id IS NOT DISTINCT FROM f.teacher_id
+LEFT JOIN models AS m ON m.model_id = f.teacher_id;
+
+COMMENT ON VIEW coverage IS 'How much of each round the teacher has scored.';
+COMMENT ON COLUMN coverage.run IS 'Key in runs.';
+COMMENT ON COLUMN coverage.round IS 'Round of the run, counted from 1.';
+COMMENT ON COLUMN coverage.teacher IS 'Name of the teacher; NULL before scoring.';
+COMMENT ON COLUMN coverage.queries IS 'Queries that were mined.';
+COMMENT ON COLUMN coverage.candidates IS 'Candidates of the round.';
+COMMENT ON COLUMN coverage.scored IS 'Candidates with a score.';
+COMMENT ON COLUMN coverage.share IS 'scored / candidates.';
+COMMENT ON COLUMN coverage.judged IS 'Candidates with a verdict.';
+COMMENT ON COLUMN coverage.positives IS 'Labelled positives of the mined queries; 0 before denoising.';
+COMMENT ON COLUMN coverage.positives_scored IS 'Labelled positives with a score.';
+
+CREATE OR REPLACE VIEW score_histogram AS
+WITH scored AS (
+    SELECT run, round, teacher_id, logit, verdict IN ('approved', 'promoted') AS approved, false AS positive
+    FROM candidate_facts
+    WHERE logit IS NOT NULL
+    UNION ALL
+    SELECT run, round, teacher_id, logit, false AS approved, true AS positive
+    FROM positive_facts
+    WHERE logit IS NOT NULL
+)
+SELECT s.run AS run, s.round AS round, m.name AS teacher, floor(2 * s.logit) / 2 AS logit_from,
+    floor(2 * s.logit) / 2 + 0.5 AS logit_to, count(*) FILTER (NOT s.positive) AS candidates,
+    count(*) FILTER (s.approved) AS approved, count(*) FILTER (s.positive) AS positives
+FROM scored AS s
+LEFT JOIN models AS m ON m.model_id = s.teacher_id
+GROUP BY s.run, s.round, s.teacher_id, m.name, logit_from, logit_to;
+
+COMMENT ON VIEW score_histogram IS 'How the teacher''s logits are spread, in steps of one half: candidates beside labelled positives.';
+COMMENT ON COLUMN score_histogram.run IS 'Key in runs.';
+COMMENT ON COLUMN score_histogram.round IS 'Round of the run, counted from 1.';
+COMMENT ON COLUMN score_histogram.teacher IS 'Name of the teacher; NULL before scoring.';
+COMMENT ON COLUMN score_histogram.logit_from IS 'Lower end of the step, included.';
+COMMENT ON COLUMN score_histogram.logit_to IS 'Upper end of the step, not included.';
+COMMENT ON COLUMN score_histogram.candidates IS 'Candidates in the step.';
+COMMENT ON COLUMN score_histogram.approved IS 'Of these, taken for relevant (approved or promoted).';
+COMMENT ON COLUMN score_histogram.positives IS 'Labelled positives in the step.';

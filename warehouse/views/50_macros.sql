@@ -1,0 +1,56 @@
+-- Rankings and sweeps: integers first, ids last.
+
+CREATE OR REPLACE MACRO top_k(teacher, k) AS TABLE
+WITH ranked AS MATERIALIZED (
+    SELECT s.teacher_id, s.query_key, s.passage_key, s.logit,
+        row_number() OVER (PARTITION BY s.teacher_id, s.query_key ORDER BY s.logit DESC, s.passage_key) AS rank
+    FROM teacher_scores AS s
+    WHERE s.teacher_id IN (
+        SELECT n.model_id
+        FROM models AS n
+        WHERE n.role = 'teacher' AND (n.name = teacher OR starts_with(n.fingerprint, teacher))
+    )
+    QUALIFY rank <= k
+)
+SELECT m.name AS teacher, qi.corpus AS corpus, qi.external_id AS query_id, r.rank AS rank,
+    pi.external_id AS passage_id, r.logit AS logit, 1 / (1 + exp(-(m.a * r.logit + m.b))) AS probability
+FROM ranked AS r
+JOIN models AS m ON m.model_id = r.teacher_id
+JOIN query_ids AS qi ON qi.query_key = r.query_key AND qi.shown
+JOIN passage_ids AS pi ON pi.corpus = qi.corpus AND pi.passage_key = r.passage_key AND pi.shown;
+
+COMMENT ON MACRO TABLE top_k IS 'The k passages with the highest logit of every query, for a teacher given by name or by the start of its fingerprint: top_k(''taught'', 10). Ids are those of each corpus that has both texts.';
+
+CREATE OR REPLACE MACRO threshold_sweep(run, round) AS TABLE
+WITH limits AS (
+    SELECT unnest([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99]) AS threshold
+),
+found AS (
+    SELECT c.query_key, c.probability
+    FROM candidate_facts AS c
+    WHERE c.run = run AND c.round = round AND c.probability IS NOT NULL
+),
+known AS (
+    SELECT p.probability
+    FROM positive_facts AS p
+    WHERE p.run = run AND p.round = round AND p.probability IS NOT NULL
+),
+dropped AS (
+    SELECT l.threshold, count(*) AS candidates, count(*) FILTER (f.probability >= l.threshold) AS dropped,
+        count(DISTINCT f.query_key) - count(DISTINCT f.query_key) FILTER (f.probability < l.threshold) AS emptied
+    FROM limits AS l CROSS JOIN found AS f
+    GROUP BY l.threshold
+),
+kept AS (
+    SELECT l.threshold, count(*) AS positives, count(*) FILTER (k.probability >= l.threshold) AS above
+    FROM limits AS l CROSS JOIN known AS k
+    GROUP BY l.threshold
+)
+SELECT d.threshold::DOUBLE AS threshold, d.candidates AS candidates, d.dropped AS dropped,
+    d.dropped / d.candidates AS dropped_share, d.emptied AS queries_emptied, coalesce(k.positives, 0) AS positives,
+    coalesce(k.above, 0) AS positives_above
+FROM dropped AS d
+LEFT JOIN kept AS k ON k.threshold = d.threshold
+ORDER BY threshold;
+
+COMMENT ON MACRO TABLE threshold_sweep IS 'What dropping every candidate at or above a probability would do to a round: candidates dropped, queries left without any, and labelled positives at or above the same threshold.';
