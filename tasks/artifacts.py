@@ -1,0 +1,121 @@
+"""Artifacts: folders that exist only when whole, named by everything that determines them."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tasks.identity import fingerprint
+from tasks.settings import Settings
+
+RECORDED = ("torch", "transformers", "sentence-transformers", "faiss-cpu", "duckdb", "polars", "prefect", "bm25s")
+
+Build = Callable[[Path], Mapping[str, Any]]
+
+
+class Artifact(Settings):
+    """A small reference to a finished folder; what steps hand each other."""
+
+    step: str
+    fingerprint: str
+    path: Path
+
+    def file(self, name: str) -> Path:
+        """The path of one file inside; it must exist."""
+        path = self.path / name
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: the {self.step} artifact is incomplete; delete its folder and run again")
+        return path
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the step wrote down about its result (counts, choices, seconds)."""
+        facts: dict[str, Any] = self.about()["facts"]
+        return facts
+
+    def about(self) -> dict[str, Any]:
+        """The whole `artifact.json`."""
+        about: dict[str, Any] = json.loads(self.file("artifact.json").read_text("utf-8"))
+        return about
+
+
+def name_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mapping[str, str]) -> Artifact:
+    """Name an artifact, whether or not it exists yet."""
+    print_ = fingerprint(step, code, settings, dict(inputs))
+    return Artifact(step=step, fingerprint=print_, path=root / step / print_[:16])
+
+
+def make_artifact(
+    root: Path, step: str, code: int, settings: Any, inputs: Mapping[str, str], build: Build
+) -> Artifact:
+    """Return the artifact of these settings and inputs, building it if it is not there.
+
+    Args:
+        root: Folder of all artifacts.
+        step: The step's verb.
+        code: The step's code version.
+        settings: Everything set that changes the result; no paths, devices or batch sizes of inference.
+        inputs: Fingerprints of what goes in, by role.
+        build: Writes the files into the folder it is given and returns facts for `artifact.json`.
+    """
+    artifact = name_artifact(root, step, code, settings, inputs)
+    if (artifact.path / "artifact.json").exists():
+        return artifact
+    beside = artifact.path.with_name(f"{artifact.path.name}.tmp-{os.getpid()}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    started = time.monotonic()
+    try:
+        facts = build(beside)
+        about = {
+            "step": step,
+            "fingerprint": artifact.fingerprint,
+            "code": code,
+            "settings": json.loads(settings.model_dump_json()) if isinstance(settings, Settings) else settings,
+            "inputs": dict(inputs),
+            "versions": installed_versions(),
+            "seconds": round(time.monotonic() - started, 3),
+            "made_at": datetime.now(UTC).isoformat(),
+            "facts": dict(facts),
+        }
+        (beside / "artifact.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        publish_folder(beside, artifact.path)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return artifact
+
+
+def publish_folder(beside: Path, path: Path) -> None:
+    """Flush a finished folder to disk and rename it to its name."""
+    for item in sorted(beside.rglob("*")):
+        if item.is_file():
+            sync(item)
+    if path.exists():
+        shutil.rmtree(path)
+    os.replace(beside, path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Flush one file or folder to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of the libraries that a result depends on."""
+    found = {}
+    for name in RECORDED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,99 @@
+"""The systems there are before anything is trained: chance, BM25, and the student as it comes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks.artifacts import Artifact, make_artifact
+from tasks.baseline.bm25 import search_bm25
+from tasks.baseline.settings import StudentSettings
+from tasks.evaluate.chance import chance_queries
+from tasks.evaluate.tables import read_judged, write_measured, write_ranked
+from tasks.progress import progress
+from tasks.refs import StudentRef
+from tasks.where import Where
+
+VERSION = 1
+
+
+def evaluate_chance(root: Path, corpus: Artifact, depth: int) -> Artifact:
+    """Write metrics and query_metrics of a random ranking (its expected values)."""
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        judged = read_judged(corpus)
+        values = {split: chance_queries(frame, judged.passages, depth) for split, frame in judged.splits.items()}
+        return write_measured(folder, "chance", judged, values, depth)
+
+    named = {"system": "chance", "depth": depth}
+    return make_artifact(root, "baseline", VERSION, named, {"corpus": corpus.fingerprint}, build)
+
+
+def evaluate_bm25(root: Path, corpus: Artifact, depth: int) -> Artifact:
+    """Write ranking, metrics and query_metrics of BM25."""
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        judged = read_judged(corpus)
+        passages = pl.read_parquet(corpus.file("passages.parquet"))
+        queries = pl.read_parquet(corpus.file("queries.parquet")).filter(pl.col("hash").is_in(judged.queries))
+        with progress("search with BM25", queries.height, "queries") as tick:
+            ranking = search_bm25(passages, queries, depth, tick)
+        return write_ranked(folder, "bm25", judged, ranking, depth)
+
+    named = {"system": "bm25", "depth": depth}
+    return make_artifact(root, "baseline", VERSION, named, {"corpus": corpus.fingerprint}, build)
+
+
+def base_student(where: Where, settings: StudentSettings) -> StudentRef:
+    """Find the student and name it by its fingerprint.
+
+    Another maximum length or other prompts make another student: it is saved as a folder of its own, so that
+    every later step, and whoever loads the result, sees the same one.
+    """
+    from models.fingerprint import fingerprint_folder
+    from models.locate import locate
+
+    path = locate(settings.model)
+    fingerprint = fingerprint_folder(path)
+    if settings.max_length is not None or settings.prompts:
+        path = _changed(where, settings, path, fingerprint).file("model")
+        fingerprint = fingerprint_folder(path)
+    return StudentRef(system="base", fingerprint=fingerprint, path=path)
+
+
+def describe_student(path: Path) -> dict[str, Any]:
+    """What the table `models` says of a student, read from its folder: similarity, length, prompts."""
+    from models.folder import parts, read_json
+
+    model = read_json(path / "config_sentence_transformers.json")
+    first = parts(path)[0].folder
+    lengths = (
+        read_json(first / "sentence_bert_config.json").get("max_seq_length"),
+        read_json(first / "tokenizer_config.json").get("model_max_length"),
+        read_json(first / "config.json").get("max_position_embeddings"),
+    )
+    return {
+        "similarity": model.get("similarity_fn_name") or "cosine",
+        "max_length": next((length for length in lengths if length), None),
+        "prompts": model.get("prompts") or {},
+        "path": str(path),
+    }
+
+
+def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: str) -> Artifact:
+    """Save the student with the recipe's maximum length and prompts."""
+    from models.runtime import configure
+    from models.student import Student
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        runtime = configure(where.device, where.precision, where.threads)
+        own = Student.load(path, runtime)
+        prompts = {"query": own.query_prompt, "passage": own.passage_prompt}
+        prompts.update({str(kind): text for kind, text in settings.prompts.items()})
+        student = Student.load(path, runtime, settings.max_length, prompts)
+        student.save(folder / "model")
+        return {"model": settings.model, "max_length": student.max_length}
+
+    changes = settings.model_dump(mode="json", exclude={"model"})
+    return make_artifact(where.artifacts_path, "baseline", VERSION, changes, {"student": fingerprint}, build)

@@ -1,0 +1,1 @@
+"""Denoising: a verdict and a reason for every mined candidate."""

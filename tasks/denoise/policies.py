@@ -1,0 +1,141 @@
+"""Policies: rules over columns that say what a candidate is and why; the first rule that holds decides.
+
+Columns that a rule may read: `labelled` (the pair is a known positive), `grade` (null without a label),
+`logit` (null without a teacher score), `judgement` (logits), `probability` (calibrated; null where the
+teacher has no calibrated scale) and `lowest_positive` (the least judgement among the query's positives).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tasks.denoise.settings import Denoising
+
+NEEDS_PROBABILITY = ("drop", "soften")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What holds, what follows from it, and the sentence for people.
+
+    Attributes:
+        when: Boolean expression; null counts as false.
+        verdict: positive, promoted, negative, approved, ambiguous or unscored.
+        reason: Text expression with the numbers in it.
+        weight: 1 where the pair belongs to its query's training list, 0 where it is used for nothing.
+    """
+
+    when: pl.Expr
+    verdict: str
+    reason: pl.Expr
+    weight: float
+
+
+def rules(settings: Denoising) -> list[Rule]:
+    """List a policy's rules in order: first those of every policy, then its own."""
+    of_policy = {"keep": _keep, "drop": _drop, "margin": _margin, "soften": _soften}
+    return [*_common(), *of_policy[settings.policy](settings)]
+
+
+def judge(frame: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
+    """Add `verdict, reason, weight` to every row by the first rule that holds.
+
+    Raises:
+        ValueError: No rule holds for a row.
+    """
+    number = pl.lit(None, pl.Int32)
+    for place, rule in reversed(list(enumerate(rules))):
+        number = pl.when(rule.when).then(pl.lit(place, pl.Int32)).otherwise(number)
+    decided = frame.with_columns(_rule=number)
+    if decided["_rule"].null_count():
+        raise ValueError(f"no rule decides pair {decided.filter(pl.col('_rule').is_null()).row(0, named=True)}")
+    texts = pl.coalesce(*(pl.when(pl.col("_rule") == place).then(rule.reason) for place, rule in enumerate(rules)))
+    return decided.with_columns(
+        verdict=_lookup(rules, "verdict", pl.String),
+        reason=texts,
+        weight=_lookup(rules, "weight", pl.Float32),
+    ).drop("_rule")
+
+
+def _lookup(rules: Sequence[Rule], field: str, kind: type[pl.DataType]) -> pl.Expr:
+    values = [getattr(rule, field) for rule in rules]
+    return pl.col("_rule").replace_strict(list(range(len(rules))), values, return_dtype=kind)
+
+
+def _common() -> list[Rule]:
+    unscored = pl.col("logit").is_null()
+    return [
+        Rule(unscored & ~pl.col("labelled"), "unscored", pl.lit("the teacher has not scored this pair"), 0.0),
+        Rule(unscored, "positive", pl.format("labelled, grade {}; not scored", pl.col("grade")), 0.0),
+        Rule(
+            pl.col("labelled"),
+            "positive",
+            pl.format("labelled, grade {}; the teacher gives logit {}", pl.col("grade"), _shown("logit", 2)),
+            1.0,
+        ),
+        Rule(pl.col("grade") == 0, "negative", pl.lit("labelled not relevant (grade 0)"), 1.0),
+    ]
+
+
+def _keep(settings: Denoising) -> list[Rule]:
+    return [Rule(pl.lit(True), "negative", pl.lit("kept as mined, whatever the teacher says"), 1.0)]
+
+
+def _drop(settings: Denoising) -> list[Rule]:
+    low, high = settings.drop_below, settings.approve
+    probability = pl.col("probability")
+    return [
+        Rule(probability < low, "negative", pl.format("probability {} is below {}", _p(), pl.lit(low)), 1.0),
+        Rule(probability >= high, "approved", pl.format("probability {} reaches {}", _p(), pl.lit(high)), 0.0),
+        Rule(
+            probability.is_not_null(),
+            "ambiguous",
+            pl.format("probability {} lies between {} and {}", _p(), pl.lit(low), pl.lit(high)),
+            0.0,
+        ),
+    ]
+
+
+def _margin(settings: Denoising) -> list[Rule]:
+    judgement, lowest = pl.col("judgement"), pl.col("lowest_positive")
+    shown = (_shown("judgement", 2), pl.lit(settings.margin), _shown("lowest_positive", 2))
+    inside = pl.format("logit {} is less than {} below the lowest positive's {}", *shown)
+    likely = pl.format("probability {} reaches {}, and ", _p(), pl.lit(settings.approve))
+    return [
+        Rule(
+            judgement <= lowest - settings.margin,
+            "negative",
+            pl.format("logit {} is at least {} below the lowest positive's {}", *shown),
+            1.0,
+        ),
+        Rule(lowest.is_null(), "ambiguous", pl.lit("no positive of this query is scored: there is no margin"), 0.0),
+        Rule(pl.col("probability") >= settings.approve, "approved", likely + inside, 0.0),
+        Rule(judgement.is_not_null(), "ambiguous", inside, 0.0),
+    ]
+
+
+def _soften(settings: Denoising) -> list[Rule]:
+    high = settings.approve
+    return [
+        Rule(
+            pl.col("probability") >= high,
+            "approved",
+            pl.format("probability {} reaches {}: stays in the list, never a hard negative", _p(), pl.lit(high)),
+            1.0,
+        ),
+        Rule(
+            pl.col("probability").is_not_null(),
+            "negative",
+            pl.format("probability {} is below {}", _p(), pl.lit(high)),
+            1.0,
+        ),
+    ]
+
+
+def _p() -> pl.Expr:
+    return _shown("probability", 3)
+
+
+def _shown(name: str, digits: int) -> pl.Expr:
+    return pl.col(name).cast(pl.Float64).round(digits)

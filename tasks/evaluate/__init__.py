@@ -1,0 +1,1 @@
+"""Measure systems on dev and test: every value beside the one that chance gets."""

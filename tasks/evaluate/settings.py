@@ -1,0 +1,23 @@
+"""Settings of `evaluate`."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.settings import Settings
+
+MeasureName = Literal["nDCG@10", "RR@10", "R@10", "R@50", "R@100", "AP"]
+
+
+class Evaluation(Settings):
+    """How systems are measured."""
+
+    depth: int = Field(100, ge=100, description="Passages retrieved per query; at least 100, the deepest measure.")
+    rerank_depth: int = Field(20, ge=1, description="First passages of every ranking that the teacher re-ranks.")
+    measure: MeasureName = Field("nDCG@10", description="The measure that decides on dev.")
+
+    @model_validator(mode="after")
+    def _rerank_within_depth(self) -> Self:
+        if self.rerank_depth > self.depth:
+            raise ValueError(f"rerank_depth {self.rerank_depth} is deeper than the {self.depth} passages retrieved")
+        return self

@@ -1,0 +1,40 @@
+"""The step `evaluate`."""
+
+from tasks.evaluate.settings import Evaluation
+from tasks.record import record, warehouse_of
+from tasks.refs import Artifact, Run, StudentRef, TeacherRef
+from tasks.step import step
+
+
+@step("evaluate")
+def evaluate(
+    run: Run, number: int, corpus: Artifact, student: StudentRef, vectors: Artifact, settings: Evaluation
+) -> Artifact:
+    """Measure a student on dev and test, beside chance."""
+    from tasks.evaluate.systems import evaluate_student
+
+    artifact = evaluate_student(run.root, student.system, corpus, vectors, settings)
+    load_measures(run, artifact, number)
+    return artifact
+
+
+@step("evaluate")
+def evaluate_rerank(
+    run: Run, number: int, corpus: Artifact, ranked: Artifact, scored: Artifact, teacher: TeacherRef
+) -> Artifact:
+    """Measure the teacher re-ranking what a student ranked first (systems `teacher` and `round-N+teacher`)."""
+    from tasks.evaluate.systems import evaluate_reranked
+
+    artifact = evaluate_reranked(run.root, corpus, ranked, scored, teacher)
+    load_measures(run, artifact, number)
+    return artifact
+
+
+def load_measures(run: Run, artifact: Artifact, number: int) -> None:
+    """Enter an evaluation and its rows into the warehouse."""
+    from warehouse.load import load_metrics, load_query_metrics
+
+    key = record(run, artifact, number)
+    warehouse = warehouse_of(run.where)
+    for load, name in ((load_metrics, "metrics.parquet"), (load_query_metrics, "query_metrics.parquet")):
+        load(warehouse, run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")

@@ -1,0 +1,120 @@
+"""The model card: what the model is, how good, how it was made, how to use it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import polars as pl
+
+from tasks.report.tables import leaderboard, markdown, plain
+
+USE = """```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder")
+passages = model.encode_document(["first passage", "second passage"])
+queries = model.encode_query(["what somebody asks"])
+print(model.similarity(queries, passages))
+```"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a model card is written from.
+
+    Attributes:
+        system: base, warm or round-N.
+        name: Name of the recipe.
+        recipe: The recipe's settings.
+        metrics: `system, split, measure, value, queries` of every system of the run.
+        passages: How many distinct passages the figures were measured on.
+        model: similarity, max_length and prompts, as the folder states them.
+    """
+
+    system: str
+    name: str
+    recipe: Mapping[str, Any]
+    metrics: pl.DataFrame
+    passages: int
+    model: Mapping[str, Any]
+
+
+def write_card(card: Card) -> str:
+    """Write the card as Markdown with the front matter that model hubs read."""
+    sections = [
+        _front(),
+        f"# {plain(card.name)}: {plain(card.system)}",
+        _what(card),
+        f"## How to use it\n\n{USE}\n\n{_serving(card.model)}",
+        f"## How good it is\n\n{_measured(card)}\n\n{markdown(leaderboard(card.metrics))}",
+        f"## How it was made\n\n{_made(card)}",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def public(settings: Any) -> Any:
+    """Settings without where they came from: a folder's path is cut to its last part."""
+    if isinstance(settings, Mapping):
+        return {name: public(value) for name, value in settings.items() if name != "where"}
+    if isinstance(settings, list | tuple):
+        return [public(value) for value in settings]
+    if isinstance(settings, str) and PurePath(settings).is_absolute():
+        return PurePath(settings).name
+    return settings
+
+
+def _front() -> str:
+    fields = {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "remine"],
+    }
+    lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _what(card: Card) -> str:
+    how = {
+        "base": "the student as it came: nothing that was trained was better on dev",
+        "warm": "trained on labelled pairs with in-batch negatives; no distilled student was better on dev",
+        "warm-long": "trained on labelled pairs with in-batch negatives; no distilled student was better on dev",
+    }.get(card.system, "trained to give passages the order that a cross-encoder gives them")
+    return f"A bi-encoder for retrieval, {how}."
+
+
+def _serving(model: Mapping[str, Any]) -> str:
+    prompts = {name: text for name, text in model["prompts"].items() if text}
+    listed = ", ".join(f"{name} {json.dumps(text, ensure_ascii=False)}" for name, text in sorted(prompts.items()))
+    written = f"Prompts: {plain(listed)}; the methods above put them in front." if listed else "It uses no prompts."
+    return (
+        f"Similarity: {model['similarity']}. Texts are cut after {model['max_length']} tokens. {written}\n\n"
+        "Vectors of this model and of the one it started from lie in different spaces: encode every passage again, "
+        "and never search the vectors of one with the queries of the other."
+    )
+
+
+def _measured(card: Card) -> str:
+    counts = dict(card.metrics.group_by("split").agg(pl.col("queries").max()).iter_rows())
+    on = " and ".join(f"{counts[split]} {split} queries" for split in ("test", "dev") if split in counts)
+    return (
+        f"This model is the row `{card.system}`. Measured on {on} over {card.passages} passages; `chance` is a random "
+        "order, `warm` is trained on the labels alone, `teacher` re-orders what a student found. Dev chose the model; "
+        "other data can give other figures."
+    )
+
+
+def _made(card: Card) -> str:
+    settings = json.dumps(public(card.recipe), indent=1, ensure_ascii=False, sort_keys=True)
+    # A fence longer than any run of backticks inside keeps the settings text.
+    fence = "`" * max(3, _longest_run(settings) + 1)
+    return f"With remine, by these settings:\n\n{fence}json\n{settings}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest

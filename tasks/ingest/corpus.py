@@ -1,0 +1,80 @@
+"""The work of the step: from a source to the corpus artifact and the warehouse."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from warehouse.load import load_corpus
+
+from tasks.artifacts import make_artifact
+from tasks.identity import file_fingerprint
+from tasks.ingest.assemble import assemble
+from tasks.ingest.beir import beir_files, read_beir
+from tasks.ingest.collection import Collection
+from tasks.ingest.huggingface import Tables, load_tables, read_tables, tables_fingerprint
+from tasks.ingest.pairs import read_pairs
+from tasks.ingest.settings import Source, pair_files
+from tasks.record import record, warehouse_of
+from tasks.refs import Artifact, Run
+
+VERSION = 1
+
+log = logging.getLogger("remine.ingest")
+
+
+def ingest_corpus(run: Run, source: Source) -> Artifact:
+    """Make the corpus artifact of a source and load it into the warehouse; unchanged data changes nothing.
+
+    Raises:
+        FileNotFoundError: The source or a file of it is not there.
+        CorpusError: The data would mislead; nothing has been written.
+    """
+    artifact = make_corpus(run.root, source)
+    for warning in artifact.facts["warnings"]:
+        log.warning("%s: %s", source.corpus, warning)
+    record(run, artifact, 0)
+    load_corpus(warehouse_of(run.where), run.id, source.corpus, artifact.path, artifact.fingerprint)
+    return artifact
+
+
+def make_corpus(root: Path, source: Source) -> Artifact:
+    """Read, check and write a source as an artifact under `root`, without a warehouse.
+
+    The name of the artifact holds the bytes of the files and the settings that matter, never where the files lie.
+    """
+    source = source.resolved()
+    tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
+
+    def build(folder: Path) -> dict[str, Any]:
+        corpus = assemble(collect(source, tables), source.dev_share)
+        corpus.write(folder)
+        return {"corpus": source.corpus, **corpus.facts}
+
+    return make_artifact(root, "ingest", VERSION, _identity(source), _inputs(source, tables), build)
+
+
+def collect(source: Source, tables: Tables) -> Collection:
+    """Read a source of a known kind; `tables` holds the loaded data set where it is one."""
+    path = Path(source.path).expanduser()
+    if source.kind == "beir":
+        return read_beir(path, source.qrels)
+    if source.kind == "pairs":
+        return read_pairs(path, source.columns)
+    return read_tables(source.path, tables, source.columns)
+
+
+def _identity(source: Source) -> dict[str, Any]:
+    """What of the settings changes the corpus. Which label file is which split is told by the inputs."""
+    settings = {"kind": source.kind, "name": source.corpus, "dev_share": source.dev_share}
+    return settings if source.kind == "beir" else {**settings, "columns": source.columns.named()}
+
+
+def _inputs(source: Source, tables: Tables) -> dict[str, str]:
+    path = Path(source.path).expanduser()
+    if source.kind == "huggingface":
+        return {"rows": tables_fingerprint(tables, source.columns)}
+    if source.kind == "beir":
+        files = beir_files(path, source.qrels)
+    else:
+        files = {file.name if split else "pairs": file for file, split in pair_files(path)}
+    return {role: file_fingerprint(file) for role, file in files.items()}

@@ -1,0 +1,125 @@
+"""What to ingest: where it lies, what shape it has, and which file or column is which."""
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.settings import Settings
+
+Kind = Literal["auto", "beir", "pairs", "huggingface"]
+SPLITS = ("train", "dev", "test", "guard")
+SPLIT_NAMES = {
+    "train": "train",
+    "training": "train",
+    "dev": "dev",
+    "val": "dev",
+    "valid": "dev",
+    "validation": "dev",
+    "test": "test",
+    "guard": "guard",
+}
+PAIR_SUFFIXES = (".jsonl", ".csv", ".parquet")
+
+
+class Columns(Settings):
+    """Which column of a pairs file or data set is which; an empty name means there is none."""
+
+    query: str = Field("query", min_length=1, description="Column with the query's text.")
+    passage: str = Field("passage", min_length=1, description="Column with the passage's text.")
+    title: str = Field("", description="Column with the passage's title.")
+    grade: str = Field(
+        "", description="Column with whole-number grades, 0 for not relevant; without it every row is 1."
+    )
+    split: str = Field("", description="Column that says train, dev (or validation), test or guard.")
+    query_id: str = Field("", description="Column with the query's id; without it the id is made from the text.")
+    passage_id: str = Field("", description="Column with the passage's id; without it the id is made from the text.")
+
+    @model_validator(mode="after")
+    def _each_column_once(self) -> Self:
+        roles: dict[str, str] = {}
+        for role, name in self.named().items():
+            if name in roles:
+                raise ValueError(f"column {name!r} is named as {roles[name]} and as {role}; it can only be one of them")
+            roles[name] = role
+        return self
+
+    def named(self) -> dict[str, str]:
+        """The columns to read, by role."""
+        return {role: name for role, name in self.model_dump().items() if name}
+
+
+class Source(Settings):
+    """A user's data: a BEIR folder, a pairs file, or a Hugging Face data set."""
+
+    path: str = Field(min_length=1, description="Folder, file, or (kind huggingface) the id of a data set.")
+    kind: Kind = Field("auto", description="beir, pairs or huggingface; auto looks at what lies at the path.")
+    name: str = Field("", description="Name of the corpus in the warehouse; by default the last part of the path.")
+    qrels: dict[str, str] = Field(
+        {},
+        description="BEIR: label file per split, beside the default qrels/train.tsv, dev.tsv and test.tsv; "
+        "an empty name leaves a split out.",
+    )
+    columns: Columns = Field(Columns(), description="Pairs and data sets: which column is which.")
+    config: str = Field("", description="Hugging Face: the configuration of the data set, where it has several.")
+    dev_share: float = Field(0.2, gt=0, lt=1, description="Share of train queries that become dev where there is none.")
+
+    @model_validator(mode="after")
+    def _splits_are_known(self) -> Self:
+        for split in self.qrels:
+            if split not in SPLITS:
+                raise ValueError(f"qrels names a split {split!r}; a label file can be for {', '.join(SPLITS)}")
+        if self.qrels.get("train", "train.tsv") == "":
+            raise ValueError("qrels leaves train out, and without train labels there is nothing to learn from")
+        return self
+
+    @property
+    def corpus(self) -> str:
+        """The corpus' name."""
+        if self.name:
+            return self.name
+        path = Path(self.path).expanduser()
+        if not path.exists():
+            return self.path.rstrip("/").rsplit("/", 1)[-1]
+        return path.resolve().stem if path.is_file() else path.resolve().name
+
+    def resolved(self) -> "Source":
+        """The same source with `auto` replaced by what lies at the path.
+
+        Raises:
+            FileNotFoundError: Nothing lies there.
+            ValueError: What lies there has none of the shapes that can be read.
+        """
+        return self if self.kind != "auto" else self.model_copy(update={"kind": detect(Path(self.path).expanduser())})
+
+
+def detect(path: Path) -> Kind:
+    """Tell a BEIR folder, a pairs file or folder, and a saved Hugging Face data set apart."""
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: no such file or folder; for a data set of the Hugging Face hub set source.kind = 'huggingface'"
+        )
+    if path.is_file():
+        if path.suffix in PAIR_SUFFIXES:
+            return "pairs"
+        raise ValueError(f"{path}: cannot be read as pairs; needed one of {', '.join(PAIR_SUFFIXES)}")
+    if (path / "corpus.jsonl").exists() or (path / "queries.jsonl").exists():
+        return "beir"
+    if any((path / name).exists() for name in ("dataset_dict.json", "dataset_info.json")):
+        return "huggingface"
+    if pair_files(path):
+        return "pairs"
+    raise ValueError(
+        f"{path}: needed a BEIR folder (corpus.jsonl, queries.jsonl, qrels/train.tsv), "
+        "a saved Hugging Face data set, or a folder of pairs named train.jsonl, dev.csv, test.parquet and the like"
+    )
+
+
+def pair_files(path: Path) -> list[tuple[Path, str]]:
+    """The pairs files at a path with the split that each one's name says ("" for a single file)."""
+    if path.is_file():
+        return [(path, "")]
+    if not path.is_dir():
+        raise FileNotFoundError(f"{path}: no such file or folder; needed pairs as {', '.join(PAIR_SUFFIXES)}")
+    found = [item for item in sorted(path.iterdir()) if item.suffix in PAIR_SUFFIXES and item.stem in SPLIT_NAMES]
+    return [(item, SPLIT_NAMES[item.stem]) for item in found]

@@ -1,0 +1,77 @@
+"""Which passages can never be mined for a query, whatever their rank."""
+
+import unicodedata
+
+import polars as pl
+
+WHY = ("positive", "duplicate", "own text")
+
+
+def plain_form(text: str) -> str:
+    """What two texts share that differ only in case, spacing or Unicode form."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def train_queries(queries: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """The train queries that have a positive, with their rows: `row, hash, text`, in row order.
+
+    Args:
+        queries: `hash, text, split`, row-aligned with the query vectors.
+        labels: `query_hash, passage_hash, grade, split`.
+
+    Raises:
+        ValueError: A train label belongs to a query of another split; mining it would train on the test.
+    """
+    positives = labels.filter(pl.col("grade") > 0)
+    astray = (
+        labels.filter(pl.col("split") == "train")
+        .join(queries, left_on="query_hash", right_on="hash", suffix="_of_query")
+        .filter(pl.col("split_of_query") != "train")
+    )
+    if astray.height:
+        text, split = astray.row(0, named=True)["text"], astray.row(0, named=True)["split_of_query"]
+        raise ValueError(
+            f"{astray.height} train labels belong to queries of other splits, first {text[:80]!r} of {split!r}; "
+            "training on them would make every measure on that split worthless"
+        )
+    return (
+        queries.with_row_index("row")
+        .filter(pl.col("split") == "train")
+        .join(positives.select(hash="query_hash").unique(), on="hash", how="semi")
+        .select(pl.col("row").cast(pl.Int64), "hash", "text")
+    )
+
+
+def excluded_rows(mined: pl.DataFrame, passages: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """Rows of passages that are out of the question: known positives, their duplicates, the query's own text.
+
+    A duplicate differs from the positive only in case, spacing or Unicode form.
+
+    Args:
+        mined: `row, hash, text` of the queries.
+        passages: `hash, text`, row-aligned with the passage vectors.
+        labels: `query_hash, passage_hash, grade, split`.
+
+    Returns:
+        `query_row, passage_row, why` (positive, duplicate or own text), each pair once.
+    """
+    plain = passages.with_row_index("passage_row").select(
+        pl.col("passage_row").cast(pl.Int64), "hash", plain=_plain_forms(passages["text"])
+    )
+    positives = (
+        labels.filter(pl.col("grade") > 0)
+        .join(mined.select(query_row="row", query_hash="hash"), on="query_hash")
+        .join(plain, left_on="passage_hash", right_on="hash")
+    )
+    known = positives.select("query_row", "passage_row", why=pl.lit("positive"))
+    same = positives.select("query_row", "plain").join(plain, on="plain")
+    own = mined.select(query_row="row", plain=_plain_forms(mined["text"])).join(plain, on="plain")
+    duplicates = same.select("query_row", "passage_row", why=pl.lit("duplicate"))
+    own_text = own.select("query_row", "passage_row", why=pl.lit("own text"))
+    return pl.concat([known, duplicates, own_text]).unique(
+        ["query_row", "passage_row"], keep="first", maintain_order=True
+    )
+
+
+def _plain_forms(texts: pl.Series) -> pl.Series:
+    return pl.Series("plain", [plain_form(text) for text in texts], dtype=pl.String)

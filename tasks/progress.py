@@ -1,0 +1,78 @@
+"""Progress that moves: a bar in the terminal, and an artifact on the Prefect task run."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from tqdm import tqdm
+
+Tick = Callable[[int], None]
+SHOWN_EVERY = 5.0  # seconds between two updates of the Prefect artifact
+
+log = logging.getLogger("remine.progress")
+
+
+@contextmanager
+def progress(label: str, total: int, unit: str) -> Iterator[Tick]:
+    """Show how far a piece of work has come.
+
+    Args:
+        label: What is being done, in words.
+        total: How many units there are in all.
+        unit: What is counted (passages, pairs, steps).
+
+    Yields:
+        A function to call with the number of units just finished.
+    """
+    bar = tqdm(total=total, desc=label, unit=f" {unit}", leave=False, disable=not sys.stderr.isatty())
+    shown = _Artifact(label, total, unit)
+    done = 0
+
+    def tick(count: int) -> None:
+        nonlocal done
+        done += count
+        bar.update(count)
+        shown.update(done)
+
+    try:
+        yield tick
+    finally:
+        bar.close()
+        shown.close(done)
+
+
+class _Artifact:
+    """The progress artifact of the surrounding Prefect task run; nothing outside of one."""
+
+    def __init__(self, label: str, total: int, unit: str) -> None:
+        self.label, self.total, self.unit = label, max(total, 1), unit
+        self.last = time.monotonic()
+        self.id: UUID | None = None
+
+    def update(self, done: int) -> None:
+        if time.monotonic() - self.last >= SHOWN_EVERY:
+            self.last = time.monotonic()
+            self._show(100.0 * done / self.total)
+            log.info("%s: %d of %d %s", self.label, done, self.total, self.unit)
+
+    def close(self, done: int) -> None:
+        if self.id is not None:
+            self._show(100.0 * done / self.total)
+
+    def _show(self, percent: float) -> None:
+        from prefect.artifacts import create_progress_artifact, update_progress_artifact
+        from prefect.context import TaskRunContext
+
+        if TaskRunContext.get() is None:
+            return
+        try:
+            if self.id is None:
+                made = create_progress_artifact(min(percent, 100.0), description=f"{self.label} ({self.unit})")
+                self.id = made if isinstance(made, UUID) else None
+            else:
+                update_progress_artifact(self.id, progress=min(percent, 100.0))
+        except Exception as error:  # a server that is away must not cost computed work
+            log.warning("progress of %s could not be shown: %s", self.label, error)

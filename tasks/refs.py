@@ -1,0 +1,54 @@
+"""Small references that steps hand each other: never frames, never tensors."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from tasks.artifacts import Artifact
+from tasks.settings import Settings
+from tasks.where import Where
+
+__all__ = ["Artifact", "Blend", "Run", "StudentRef", "TeacherRef"]
+
+
+class Run(Settings):
+    """One invocation of a flow."""
+
+    id: int = Field(description="Key of this invocation in the table `runs`.")
+    recipe: str = Field(description="Name of the recipe.")
+    where: Where
+
+    @property
+    def root(self) -> Path:
+        """The folder of all artifacts."""
+        return self.where.artifacts_path
+
+
+class StudentRef(Settings):
+    """A bi-encoder: a sentence-transformers folder and what it is."""
+
+    system: str = Field(description="base, warm, warm-long or round-N.")
+    fingerprint: str = Field(description="Fingerprint of weights, tokenizer, pooling, prompts, similarity, length.")
+    path: Path
+
+
+class Blend(Settings):
+    """How the teacher's logit and the incumbent student's similarity become one judgement.
+
+    Each is standardised per query over its candidates; `weight` is the teacher's share (1: the teacher alone).
+    """
+
+    weight: float = Field(1.0, ge=0.0, le=1.0)
+
+
+class TeacherRef(Settings):
+    """A cross-encoder (or its cross-fitted folds) with its calibration."""
+
+    fingerprint: str
+    path: Path = Field(description="A CrossEncoder folder, or a folder of folds with `teacher.json`.")
+    name: str = Field(description="Hub id, folder or `taught`.")
+    listwise: bool = Field(False, description="Trained on lists: its logits have no absolute scale.")
+    a: float = Field(1.0, description="probability = sigmoid(a * judgement + b)")
+    b: float = 0.0
+    calibrated: bool = Field(False, description="a and b were fitted on dev.")
+    blend: Blend = Blend()

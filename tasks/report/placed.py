@@ -1,0 +1,27 @@
+"""Which artifacts a run made or found, round by round."""
+
+from pathlib import Path
+
+from tasks.artifacts import Artifact
+from tasks.record import warehouse_of
+from tasks.refs import Run
+from tasks.report.summary import Placed
+
+
+def placed_artifacts(run: Run) -> list[Placed]:
+    """Everything that was recorded for a run, by round, then by when it was made.
+
+    Raises:
+        FileNotFoundError: The folder of an artifact is gone.
+    """
+    from warehouse.queries import steps
+
+    found = [
+        Placed(
+            number=row["round"],
+            artifact=Artifact(step=row["step"], fingerprint=row["artifact"], path=Path(row["path"])),
+            made=bool(row["made"]),
+        )
+        for row in steps(warehouse_of(run.where), run.id).iter_rows(named=True)
+    ]
+    return sorted(found, key=lambda each: (each.number, each.artifact.about()["made_at"]))

@@ -1,0 +1,203 @@
+"""The summary of a run: verdict, leaderboard, rounds, seconds, notes, and where to look next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tasks.refs import Artifact, Run
+from tasks.report.tables import Table, leaderboard, markdown, plain
+from tasks.report.verdict import Figures, verdict
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An artifact's place in a run.
+
+    Attributes:
+        number: The round; 0 is before the rounds.
+        artifact: What was made or found in it.
+        made: This run made it; an earlier one did otherwise.
+    """
+
+    number: int
+    artifact: Artifact
+    made: bool = True
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that it took in this run."""
+        return float(self.artifact.about()["seconds"]) if self.made else 0.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came out of a run.
+
+    Attributes:
+        verdict: The first line.
+        tables: Leaderboard, pairs per round, seconds per step.
+        notes: Warnings and decisions, a sentence each.
+        hints: Commands that show more, and what they show.
+    """
+
+    verdict: str
+    tables: list[Table]
+    notes: list[str]
+    hints: list[tuple[str, str]]
+
+
+def summarise(run: Run, placed: Sequence[Placed], winner: str, measure: str = "nDCG@10") -> Summary:
+    """Sum up a run from its artifacts.
+
+    Args:
+        run: The run.
+        placed: The run's artifacts with their rounds, in the order they were recorded.
+        winner: The system that stands at the end.
+        measure: The measure that decided.
+
+    Raises:
+        ValueError: The winner or the base was never measured in this run.
+    """
+    metrics = read_tables(placed, "metrics.parquet")
+    means = {
+        (system, split): value
+        for system, split, value in metrics.filter(pl.col("measure") == measure)
+        .select("system", "split", "value")
+        .iter_rows()
+    }
+    for system in ("base", winner):
+        if (system, "dev") not in means:
+            raise ValueError(f"{system} was not measured by {measure} on dev in this run; there is nothing to report")
+    figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"))
+    tables = [leaderboard(metrics), rounds_table(placed), seconds_table(placed)]
+    return Summary(verdict(figures), tables, notes_of(placed), hints_of(run))
+
+
+def read_tables(placed: Sequence[Placed], name: str) -> pl.DataFrame:
+    """Put the same table of all evaluated systems together."""
+    frames = [pl.read_parquet(artifact.file(name)) for artifact in measured(placed)]
+    return pl.concat(frames)
+
+
+def measured(placed: Sequence[Placed]) -> list[Artifact]:
+    """Every evaluation once, in order."""
+    steps = ("baseline", "evaluate")
+    found = {each.artifact.fingerprint: each.artifact for each in placed if each.artifact.step in steps}
+    return [artifact for artifact in found.values() if (artifact.path / "metrics.parquet").exists()]
+
+
+def rounds_table(placed: Sequence[Placed]) -> Table:
+    """Pairs scored and reused in this run, false negatives and truncation, round by round."""
+    rows = []
+    for number in _numbers(placed):
+        scored, judged, encoded = (_at(placed, number, step) for step in ("score", "denoise", "encode"))
+        if not scored and not judged:
+            continue
+        facts = [each.artifact.facts for each in scored]
+        pairs = sum(int(each["pairs"]) for each in facts)
+        new = sum(int(fact["new"]) for fact, each in zip(facts, scored, strict=True) if each.made)
+        cut = sum(int(each["truncated"]) for each in facts) / pairs if pairs else None
+        passages_cut = max((float(each.artifact.facts["truncated_share"]) for each in encoded), default=None)
+        false = sum(int(each.artifact.facts["false_negatives"]) for each in judged) if judged else None
+        cells = [_count(pairs), _count(new), _count(pairs - new), _count(false), _share(cut), _share(passages_cut)]
+        rows.append([_round_name(number), *cells])
+    head = ["round", "pairs", "scored", "reused", "false negatives", "pairs truncated", "passages truncated"]
+    return Table("Pairs judged by the teacher", head, rows)
+
+
+def seconds_table(placed: Sequence[Placed]) -> Table:
+    """Seconds of each step in this run; 0 where it found what an earlier run had made."""
+    numbers = _numbers(placed)
+    spent: dict[str, dict[int, float]] = {}
+    for each in placed:
+        by_round = spent.setdefault(each.artifact.step, {})
+        by_round[each.number] = by_round.get(each.number, 0.0) + each.seconds
+    rows = [
+        [step, *(f"{by[number]:.1f}" if number in by else "–" for number in numbers), f"{sum(by.values()):.1f}"]
+        for step, by in spent.items()
+    ]
+    totals = [sum(by.get(number, 0.0) for by in spent.values()) for number in numbers]
+    rows.append(["total", *(f"{total:.1f}" for total in totals), f"{sum(totals):.1f}"])
+    return Table("Seconds per step", ["step", *map(_round_name, numbers), "total"], rows)
+
+
+def notes_of(placed: Sequence[Placed]) -> list[str]:
+    """Warnings of ingest, decisions, and trainings that had not come to an end."""
+    notes: list[str] = []
+    for each in placed:
+        step, facts = each.artifact.step, each.artifact.facts
+        name = f"Round {each.number}" if each.number else "Before the rounds"
+        if step == "ingest":
+            notes += [f"Data: {warning}" for warning in facts.get("warnings", [])]
+        if step == "promote":
+            notes.append(f"{name}: {facts['sentence']}.")
+        if facts.get("unfinished"):
+            notes.append(f"{name}, {step}: the best checkpoint is the last one; more steps may give more.")
+    if _at(placed, None, "promote"):
+        notes.append("Dev chose checkpoints and winners, so p-values and intervals on dev are optimistic.")
+    return list(dict.fromkeys(notes))
+
+
+def hints_of(run: Run) -> list[tuple[str, str]]:
+    """Where to look next."""
+    return [
+        ("remine ui", "this run and earlier ones in the browser"),
+        (
+            f'remine sql "SELECT * FROM false_negatives WHERE run = {run.id} LIMIT 20"',
+            "unlabelled passages that the teacher approves",
+        ),
+        ('remine search "words of your own"', "what base, student and teacher each find"),
+        (f"remine export {run.id} my-student", "the student as a folder of its own"),
+    ]
+
+
+def show(summary: Summary, console: Console) -> None:
+    """Print the summary; nothing in it is taken for markup."""
+    console.print(Text(summary.verdict, style="bold"))
+    for table in summary.tables:
+        if not table.rows:
+            continue
+        shown = RichTable(title=Text(table.title), title_justify="left")
+        for number, name in enumerate(table.head):
+            shown.add_column(Text(name), justify="right" if number else "left")
+        for row in table.rows:
+            shown.add_row(*map(Text, row))
+        console.print(shown)
+    for note in summary.notes:
+        console.print(Text(f"• {note}"))
+    console.print(Text("Where to look next:"))
+    for command, what in summary.hints:
+        console.print(Text(f"  {command}", style="cyan"), Text(f" {what}"))
+
+
+def as_markdown(summary: Summary) -> str:
+    """The summary as Markdown; texts from the data stay texts."""
+    tables = [f"## {table.title}\n\n{markdown(table)}" for table in summary.tables if table.rows]
+    notes = "\n".join(f"- {plain(note)}" for note in summary.notes)
+    hints = "\n".join(f"- `{command}`: {what}" for command, what in summary.hints)
+    return "\n\n".join([f"**{plain(summary.verdict)}**", *tables, notes, f"Where to look next:\n\n{hints}"]) + "\n"
+
+
+def _at(placed: Sequence[Placed], number: int | None, step: str) -> list[Placed]:
+    """The artifacts of one step, in one round or in all."""
+    return [each for each in placed if each.artifact.step == step and number in (None, each.number)]
+
+
+def _numbers(placed: Sequence[Placed]) -> list[int]:
+    return sorted({each.number for each in placed})
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
+
+
+def _round_name(number: int) -> str:
+    return f"round {number}" if number else "outside rounds"

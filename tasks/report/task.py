@@ -1,0 +1,56 @@
+"""The step `report`."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from tasks.promote.deciding import Contender, name_incumbent
+from tasks.refs import Artifact, Run
+from tasks.step import step
+
+if TYPE_CHECKING:
+    from tasks.report.summary import Summary
+
+log = logging.getLogger("remine.report")
+
+
+@step("report")
+def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Summary":
+    """Name the incumbent, print the summary and leave it as artifacts of the Prefect run."""
+    from rich.console import Console
+
+    from tasks.report.placed import placed_artifacts
+    from tasks.report.summary import show, summarise
+
+    name_incumbent(run, *winner)
+    summary = summarise(run, placed_artifacts(run), winner[0].system, measure)
+    show(summary, Console())
+    log.info("%s The student is in %s.", summary.verdict, exported.path)
+    leave(summary)
+    return summary
+
+
+def leave(summary: "Summary") -> None:
+    """Put the summary beside the Prefect task run; nothing outside of one.
+
+    A server that is away costs a warning, not the run.
+    """
+    from prefect.artifacts import create_markdown_artifact, create_table_artifact
+    from prefect.context import TaskRunContext
+
+    from tasks.report.summary import as_markdown
+    from tasks.report.tables import as_records
+
+    if TaskRunContext.get() is None:
+        return
+    try:
+        create_markdown_artifact(as_markdown(summary), key="summary", description=summary.verdict)
+        for table in summary.tables:
+            if table.rows:
+                create_table_artifact(as_records(table), key=_key(table.title), description=table.title)
+    except Exception as error:
+        log.warning("the summary could not be left on the Prefect server: %s", error)
+
+
+def _key(title: str) -> str:
+    """A title as the key of a Prefect artifact: lower-case words with dashes."""
+    return "-".join(title.lower().split())

@@ -1,0 +1,44 @@
+"""What a teacher's folder says of itself, read without loading the model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tasks.refs import TeacherRef
+
+
+def describe(teacher: TeacherRef) -> dict[str, Any]:
+    """Facts for the table `models`: activation and maximum length where the folder tells them, path, calibration."""
+    folder = teacher.path / "folds" / "0" if (teacher.path / "teacher.json").exists() else teacher.path
+    return {
+        "activation": _activation(folder),
+        "max_length": _max_length(folder),
+        "path": str(teacher.path),
+        "a": teacher.a,
+        "b": teacher.b,
+    }
+
+
+def _activation(folder: Path) -> str | None:
+    """The activation that `CrossEncoder.predict` would apply; recorded, never applied to stored logits."""
+    named = _read(folder / "config_sentence_transformers.json").get("activation_fn")
+    config = _read(folder / "config.json")
+    older = config.get("sentence_transformers", {}).get("activation_fn")
+    oldest = config.get("sbert_ce_default_activation_function")
+    found = named or older or oldest
+    return str(found).rpartition(".")[2] if found else None
+
+
+def _max_length(folder: Path) -> int | None:
+    """The smallest of the limits that the folder states, in tokens."""
+    limits = [
+        _read(folder / "sentence_bert_config.json").get("max_seq_length"),
+        _read(folder / "tokenizer_config.json").get("model_max_length"),
+        _read(folder / "config.json").get("max_position_embeddings"),
+    ]
+    return min((int(limit) for limit in limits if limit), default=None)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found

@@ -1,0 +1,216 @@
+"""Scoring what is pending: plan once, compute missing shards whole, load them, read everything back."""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tasks.artifacts import Artifact, installed_versions, make_artifact, name_artifact
+from tasks.progress import Tick, progress
+from tasks.record import warehouse_of
+from tasks.refs import Run, TeacherRef
+from tasks.score import precision
+from tasks.score.folds import Scorer, load_scorer, open_scorer
+from tasks.score.loading import Loader
+from tasks.score.plan import KEYS, make_plan, planned, with_length
+from tasks.score.settings import Scoring
+from tasks.score.shards import COLUMNS, Shards, read_where, write_shard
+from tasks.score.stored import register, restore_artifact, restore_shards
+from tasks.where import Where
+from warehouse.queries import pending_pairs, stored_scores
+
+if TYPE_CHECKING:
+    from models.runtime import Runtime
+
+VERSION = 1
+MOST_ATTEMPTS = 100
+
+log = logging.getLogger("remine.score")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one call of the step works on."""
+
+    run: Run
+    corpus: Artifact
+    pairs: Artifact
+    teacher: TeacherRef
+    sizes: Scoring
+
+    @property
+    def shards(self) -> Shards:
+        """The teacher's shard files."""
+        return Shards.of(self.run.root, self.teacher.fingerprint)
+
+    @property
+    def pairs_file(self) -> Path:
+        """`query_hash, passage_hash` of everything to score."""
+        return self.pairs.file("pairs.parquet")
+
+
+def score_pairs(work: Work) -> Artifact:
+    """Write scores.parquet: the raw logit of every pair, computing only those that the store doesn't have.
+
+    Shards and artifacts of a warehouse that was deleted or restored are loaded again first.
+
+    Raises:
+        RuntimeError: A shard failed, or the warehouse could not be loaded; everything computed is kept.
+        ValueError: A pair has no score after all, or names a text that the corpus doesn't have.
+    """
+    register(work.run, work.teacher)
+    restore_shards(work.run, work.corpus, work.shards)
+    inputs = {"pairs": work.pairs.fingerprint, "teacher": work.teacher.fingerprint}
+    artifact = name_artifact(work.run.root, "score", VERSION, {}, inputs)
+    if (artifact.path / "artifact.json").exists():
+        restore_artifact(work.run, work.teacher.fingerprint, artifact, work.pairs_file)
+        return artifact
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        fill(work)
+        scores = stored_scores(warehouse_of(work.run.where), work.teacher.fingerprint, work.pairs_file)
+        asked = pl.read_parquet(work.pairs_file, columns=KEYS).unique()
+        _check_whole(scores, asked)
+        scores = scores.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items()).sort(KEYS)
+        scores.write_parquet(folder / "scores.parquet", compression="zstd")
+        return _facts(work, scores)
+
+    return make_artifact(work.run.root, "score", VERSION, {}, inputs, build)
+
+
+def fill(work: Work) -> None:
+    """Score until nothing is pending: by the plan that exists, else by a new one."""
+    warehouse = warehouse_of(work.run.where)
+    for attempt in range(MOST_ATTEMPTS):
+        pending = pending_pairs(warehouse, work.teacher.fingerprint, work.pairs_file)
+        if not pending.height:
+            return
+        plan = planned(work.run.root, work.pairs, work.teacher.fingerprint, attempt) or _new_plan(
+            work, pending, attempt
+        )
+        missing = _missing_shards(work, plan, pending)
+        if missing:
+            score_shards(work, plan, missing)
+    raise RuntimeError(
+        f"{work.pairs_file}: pairs are still without a score after {MOST_ATTEMPTS} plans; "
+        "loads don't reach the warehouse that is read"
+    )
+
+
+def score_shards(work: Work, plan: Artifact, missing: Sequence[int]) -> None:
+    """Compute a plan's missing shards, each whole or not at all, and load them as they are done.
+
+    Raises:
+        RuntimeError: A shard failed; the others are kept and loaded.
+    """
+    texts = _texts(work.corpus, pl.read_parquet(plan.file("plan.parquet")))
+    runtime, scorer = open_teacher(work, texts)
+    todo = texts.filter(pl.col("shard").is_in(list(missing)))
+    failed: dict[int, Exception] = {}
+    with (
+        Loader(warehouse_of(work.run.where), work.run.id, work.shards) as loader,
+        progress("score", todo.height, "pairs") as tick,
+    ):
+        for number in missing:
+            path = work.shards.path(plan.fingerprint, number)
+            try:
+                _score_shard(path, scorer, todo.filter(pl.col("shard") == number), runtime, work.run.where, tick)
+            except Exception as error:  # one bad pair must not cost the others; all are reported below
+                failed[number] = error
+                log.error("shard %s failed: %s", path.name, error)
+            else:
+                loader.load(path)
+    if failed:
+        total = texts["shard"].n_unique()
+        first = failed[min(failed)]
+        raise RuntimeError(
+            f"{len(failed)} of {total} shards failed; {total - len(failed)} kept; run again to go on. {first}"
+        ) from first
+
+
+def open_teacher(work: Work, texts: pl.DataFrame) -> tuple["Runtime", Scorer]:
+    """Settle the precision by comparing it on a sample of the plan where it isn't fp32, and load the teacher."""
+    path, where = work.teacher.path, work.run.where
+
+    def measure(exact: "Runtime", quick: "Runtime") -> precision.Agreement:
+        some = precision.sample(texts)
+        of_exact = _logits(load_scorer(path, exact), some, where)
+        of_quick = _logits(open_scorer(path, work.teacher.fingerprint, quick), some, where)
+        return precision.compare(of_exact, of_quick, some["query_hash"].to_numpy())
+
+    runtime = precision.settle(where, work.shards.folder, measure)
+    return runtime, open_scorer(path, work.teacher.fingerprint, runtime)
+
+
+def _score_shard(path: Path, scorer: Scorer, texts: pl.DataFrame, runtime: "Runtime", where: Where, tick: Tick) -> None:
+    started = time.monotonic()
+    pairs = list(zip(texts["query"].to_list(), texts["passage"].to_list(), strict=True))
+    scores = scorer.score(texts["query_hash"].to_numpy(), pairs, where.batch_tokens, tick)
+    frame = texts.select(KEYS).with_columns(
+        logit=pl.Series(scores.logits),
+        n_tokens=pl.Series(scores.n_tokens),
+        truncated=pl.Series(scores.truncated),
+    )
+    computed = {
+        "precision": runtime.precision,
+        "device": runtime.device,
+        "versions": installed_versions(),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    write_shard(path, frame, computed)
+
+
+def _logits(scorer: Scorer, texts: pl.DataFrame, where: Where) -> precision.Logits:
+    pairs = list(zip(texts["query"].to_list(), texts["passage"].to_list(), strict=True))
+    return scorer.score(texts["query_hash"].to_numpy(), pairs, where.batch_tokens, lambda count: None).logits
+
+
+def _new_plan(work: Work, pending: pl.DataFrame, attempt: int) -> Artifact:
+    passages, queries = (pl.read_parquet(work.corpus.file(f"{name}.parquet")) for name in ("passages", "queries"))
+    sized = with_length(pending, passages, queries)
+    return make_plan(work.run.root, work.pairs, work.teacher.fingerprint, attempt, sized, work.sizes)
+
+
+def _missing_shards(work: Work, plan: Artifact, pending: pl.DataFrame) -> list[int]:
+    """Shards of a plan that have no file and are still wanted."""
+    wanted = pl.read_parquet(plan.file("plan.parquet")).join(pending, on=KEYS, how="semi")["shard"].unique().sort()
+    return [number for number in wanted if not work.shards.path(plan.fingerprint, number).exists()]
+
+
+def _texts(corpus: Artifact, plan: pl.DataFrame) -> pl.DataFrame:
+    """Add the texts `query` and `passage` to a plan, in its order."""
+    queries = pl.read_parquet(corpus.file("queries.parquet")).select(query_hash="hash", query="text")
+    passages = pl.read_parquet(corpus.file("passages.parquet")).select(passage_hash="hash", passage="text")
+    joined = plan.join(queries, on="query_hash", how="left", maintain_order="left")
+    return joined.join(passages, on="passage_hash", how="left", maintain_order="left")
+
+
+def _check_whole(scores: pl.DataFrame, asked: pl.DataFrame) -> None:
+    missing = asked.join(scores, on=KEYS, how="anti")
+    if missing.height or scores.height != asked.height:
+        raise ValueError(
+            f"{missing.height} of {asked.height} pairs have no score (the store gave {scores.height} rows); "
+            "nothing may stand in for a missing score"
+        )
+
+
+def _facts(work: Work, scores: pl.DataFrame) -> dict[str, Any]:
+    """Count what was computed for these pairs (in this run or an interrupted one) and what was there."""
+    plan = planned(work.run.root, work.pairs, work.teacher.fingerprint, 0)
+    new = pl.read_parquet(plan.file("plan.parquet")).join(scores, on=KEYS) if plan else scores.clear()
+    files = [path for path in work.shards.files() if plan and path.name.startswith(f"{plan.fingerprint[:16]}-")]
+    computed = [read_where(path) for path in files]
+    return {
+        "pairs": scores.height,
+        "new": new.height,
+        "reused": scores.height - new.height,
+        "tokens": int(new["n_tokens"].sum()),
+        "truncated": int(scores["truncated"].sum()),
+        "truncated_share": float(scores["truncated"].mean() or 0.0),  # type: ignore[arg-type]
+        "seconds": round(sum(float(where["seconds"]) for where in computed), 3),
+        "precision": sorted({str(where["precision"]) for where in computed}),
+    }

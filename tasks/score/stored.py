@@ -1,0 +1,88 @@
+"""What is on disk and not in the warehouse: after a kill, or where the warehouse was deleted or restored."""
+
+import logging
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+from tasks.artifacts import Artifact
+from tasks.record import warehouse_of
+from tasks.refs import Run, TeacherRef
+from tasks.score.describe import describe
+from tasks.score.shards import Shards, read_where
+from warehouse.ledger import loaded_names
+from warehouse.load import load_scores, register_model
+from warehouse.queries import pending_pairs
+
+log = logging.getLogger("remine.score")
+
+
+def register(run: Run, teacher: TeacherRef) -> int:
+    """Enter the teacher into the table `models`; returns its key."""
+    return register_model(warehouse_of(run.where), "teacher", teacher.name, teacher.fingerprint, describe(teacher))
+
+
+def restore_shards(run: Run, corpus: Artifact, shards: Shards) -> int:
+    """Load the teacher's shard files that the ledger doesn't know, as far as their texts are in the corpus.
+
+    Scores of texts that only another corpus has stay on disk until that corpus is scored again.
+
+    Returns:
+        Files that were loaded.
+    """
+    warehouse = warehouse_of(run.where)
+    files = shards.files()
+    if not files:
+        return 0
+    known = loaded_names(warehouse, "teacher_scores")
+    unknown = [path for path in files if shards.name(path) not in known and _part(shards, path, corpus) not in known]
+    loaded = [path for path in unknown if _restore(run, corpus, shards, path)]
+    if loaded:
+        log.info("loaded %d shards that the warehouse didn't know", len(loaded))
+    return len(loaded)
+
+
+def restore_artifact(run: Run, teacher: str, artifact: Artifact, pairs: Path) -> None:
+    """Load a finished artifact's scores where the warehouse lacks them, so that nothing is computed twice."""
+    warehouse = warehouse_of(run.where)
+    if not pending_pairs(warehouse, teacher, pairs).height:
+        return
+    path = artifact.file("scores.parquet")
+    load_scores(warehouse, run.id, teacher, path, f"{artifact.fingerprint}/{path.name}", _unknown_where(artifact))
+
+
+def _restore(run: Run, corpus: Artifact, shards: Shards, path: Path) -> bool:
+    scores = pl.read_parquet(path)
+    fitting = scores
+    for name, column in (("queries", "query_hash"), ("passages", "passage_hash")):
+        there = pl.read_parquet(corpus.file(f"{name}.parquet"), columns=["hash"])
+        fitting = fitting.join(there, left_on=column, right_on="hash", how="semi")
+    if not fitting.height:
+        return False
+    warehouse, teacher, where = warehouse_of(run.where), shards.teacher, read_where(path)
+    if fitting.height == scores.height:
+        load_scores(warehouse, run.id, teacher, path, shards.name(path), where)
+        return True
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder) / path.name
+        fitting.write_parquet(part)
+        load_scores(warehouse, run.id, teacher, part, _part(shards, path, corpus), where)
+    return True
+
+
+def _part(shards: Shards, path: Path, corpus: Artifact) -> str:
+    """The ledger's name for that part of a shard which one corpus has the texts of."""
+    return f"{shards.name(path)}#{corpus.fingerprint[:16]}"
+
+
+def _unknown_where(artifact: Artifact) -> dict[str, object]:
+    """Where an artifact's scores were computed, as far as it tells."""
+    about = artifact.about()
+    found = about["facts"]["precision"]
+    return {
+        "precision": found[0] if len(found) == 1 else None,
+        "device": None,
+        "versions": about["versions"],
+        "seconds": about["facts"]["seconds"],
+    }

@@ -1,0 +1,162 @@
+"""What each system finds for a text: the base, the student in use, and the teacher re-ranking both."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tasks.artifacts import Artifact
+from tasks.refs import StudentRef
+from tasks.where import Where
+from warehouse.connect import Warehouse
+from warehouse.lookup import artifacts_of, find_model, latest_run
+
+if TYPE_CHECKING:
+    from models.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class Searchable:
+    """What a finished run left to search with.
+
+    Attributes:
+        run: Number of the run.
+        corpus: Its ingest artifact.
+        students: The base and the student in use; one where they are the same.
+        teacher: Folder and fingerprint of the teacher; None where nothing was scored.
+    """
+
+    run: int
+    corpus: Artifact
+    students: tuple[StudentRef, ...]
+    teacher: tuple[Path, str] | None
+
+
+def search(where: Where, text: str, k: int, recipe: str = "") -> pl.DataFrame:
+    """Find the first k passages of a text by every system.
+
+    The teacher re-ranks what the students found, by its raw logit alone.
+
+    Args:
+        where: The home folder and the machine.
+        text: What to look for.
+        k: Passages per system.
+        recipe: Search with the last run of this recipe; empty takes the last run of all.
+
+    Returns:
+        `system, rank, id, title, text, score`; score is a similarity, or the teacher's logit.
+
+    Raises:
+        ValueError: The text is empty.
+        LookupError: No run has finished.
+    """
+    from models.runtime import configure
+
+    if not text.strip():
+        raise ValueError("there is no text to search for")
+    found = searchable(where, recipe)
+    runtime = configure(where.device, where.precision, where.threads)
+    passages = pl.read_parquet(found.corpus.file("passages.parquet"))
+    hits = [by_student(where, found.corpus, student, text, k) for student in found.students]
+    if found.teacher is not None:
+        union = pl.concat(hits)["row"].unique(maintain_order=True).to_list()
+        hits.append(by_teacher(found.teacher, runtime, text, passages[union].with_columns(row=pl.Series(union)), k))
+    return describe(pl.concat(hits), passages, pl.read_parquet(found.corpus.file("passage_ids.parquet")))
+
+
+def searchable(where: Where, recipe: str = "") -> Searchable:
+    """Look up the last finished run's corpus, students and teacher.
+
+    Raises:
+        LookupError: No run has finished, or its student is not there any more.
+    """
+    warehouse = Warehouse(where.warehouse_path, where.lock_seconds)
+    run = latest_run(warehouse, recipe)
+    if run is None:
+        of = f" of {recipe!r}" if recipe else ""
+        raise LookupError(f"{where.warehouse_path}: no run{of} has finished yet; `remine run` comes first")
+    number, name = run
+    made = artifacts_of(warehouse, number)
+    corpus = made.filter(pl.col("step") == "ingest").row(0, named=True)
+    base = _base(warehouse, made)
+    current = _current(where, name)
+    students = (base,) if base.fingerprint == current.fingerprint else (base, current)
+    path = Path(corpus["path"])
+    ingested = Artifact(step="ingest", fingerprint=corpus["fingerprint"], path=path)
+    return Searchable(number, ingested, students, _teacher(warehouse, made))
+
+
+def by_student(where: Where, corpus: Artifact, student: StudentRef, text: str, k: int) -> pl.DataFrame:
+    """The first k passages by a student's similarity: `system, rank, row, score`."""
+    import numpy as np
+
+    from models.runtime import configure
+    from models.student import Student
+    from tasks.encode import encode_corpus
+    from tasks.mine.search import top_k
+
+    vectors = np.load(encode_corpus(where, corpus, student).file("passages.npy"), mmap_mode="r")
+    model = Student.load(student.path, configure(where.device, where.precision, where.threads))
+    scores, rows = top_k(model.encode_queries([text]).vectors, vectors, k)
+    return _ranked(student.system, rows[0].tolist(), scores[0].tolist())
+
+
+def by_teacher(
+    teacher: tuple[Path, str], runtime: "Runtime", text: str, passages: pl.DataFrame, k: int
+) -> pl.DataFrame:
+    """The first k of some passages (`row, text`) by the teacher's logit: `system, rank, row, score`."""
+    import numpy as np
+
+    from tasks.score.folds import load_scorer
+    from warehouse.texts import text_hash
+
+    queries = np.full(passages.height, text_hash(text), np.int64)
+    pairs = [(text, passage) for passage in passages["text"]]
+    logits = load_scorer(teacher[0], runtime).score(queries, pairs, 8192, lambda count: None).logits
+    order = np.argsort(-logits, kind="stable")[:k]
+    return _ranked("teacher", passages["row"].gather(order).to_list(), logits[order].tolist())
+
+
+def describe(hits: pl.DataFrame, passages: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
+    """Give rows of passages their first external id, title and text."""
+    first = ids.unique("hash", keep="first", maintain_order=True)
+    texts = passages.with_row_index("row").join(first, on="hash", how="left").rename({"external_id": "id"})
+    joined = hits.join(texts.with_columns(pl.col("row").cast(pl.Int64)), on="row", how="left", maintain_order="left")
+    return joined.select("system", "rank", "id", "title", "text", "score")
+
+
+def _ranked(system: str, rows: Sequence[int], scores: Sequence[float]) -> pl.DataFrame:
+    columns = {"system": [system] * len(rows), "rank": range(1, len(rows) + 1), "row": rows, "score": scores}
+    schema = {"system": pl.String, "rank": pl.Int32, "row": pl.Int64, "score": pl.Float32}
+    return pl.DataFrame({name: list(values) for name, values in columns.items()}, schema=schema)
+
+
+def _base(warehouse: Warehouse, made: pl.DataFrame) -> StudentRef:
+    """The student as it came: the one whose vectors the system `base` was measured by."""
+    rows = made.filter(pl.col("step") == "evaluate").rows(named=True)
+    measured = next(row for row in rows if json.loads(row["settings"])["system"] == "base")
+    vectors = json.loads(measured["inputs"])["vectors"]
+    encoded = made.filter(pl.col("fingerprint") == vectors).row(0, named=True)
+    model = find_model(warehouse, "student", json.loads(encoded["inputs"])["student"])
+    return StudentRef(system="base", fingerprint=model["fingerprint"], path=Path(model["path"]))
+
+
+def _current(where: Where, recipe: str) -> StudentRef:
+    """The student that the recipe's users should serve."""
+    path = where.artifacts_path / "current" / f"{recipe}.json"
+    if not path.exists():
+        raise LookupError(f"{path}: not there, so it is unknown which student is in use; run the recipe again")
+    about: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return StudentRef(**{name: about[name] for name in StudentRef.model_fields})
+
+
+def _teacher(warehouse: Warehouse, made: pl.DataFrame) -> tuple[Path, str] | None:
+    """The teacher that the run scored with last."""
+    scored = made.filter(pl.col("step") == "score")
+    if scored.is_empty():
+        return None
+    fingerprint = json.loads(scored["inputs"][-1])["teacher"]
+    return Path(find_model(warehouse, "teacher", fingerprint)["path"]), fingerprint

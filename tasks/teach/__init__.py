@@ -1,0 +1,1 @@
+"""Train a teacher on the labels, and calibrate any teacher on dev."""

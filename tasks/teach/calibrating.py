@@ -1,0 +1,106 @@
+"""Calibrating a teacher on dev: how much of it goes into the blend, and what its judgement means as a probability."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.artifacts import Artifact, make_artifact
+from tasks.denoise.blend import blended
+from tasks.evaluate.measures import mean_values, measure_queries
+from tasks.evaluate.ranking import rerank
+from tasks.evaluate.tables import read_judged
+from tasks.refs import Blend, TeacherRef
+
+VERSION = 1
+KEYS = ["query_hash", "passage_hash"]
+log = logging.getLogger("remine.teach")
+
+
+def calibrate_teacher(
+    root: Path, corpus: Artifact, teacher: TeacherRef, evidence: tuple[Artifact, Artifact], how: tuple[list[float], str]
+) -> TeacherRef:
+    """Choose the blend by dev re-ranking and fit probability = sigmoid(a * judgement + b) (Platt) on the same pairs.
+
+    Args:
+        root: Folder of all artifacts.
+        corpus: Texts and labels.
+        teacher: Whose logits they are.
+        evidence: The warm student's evaluation, and the teacher's scores of its pairs.
+        how: Shares of the teacher to try, and the measure that decides; of equals the larger share wins.
+
+    Returns:
+        The teacher with its blend, a and b.
+    """
+    (ranked, scored), (weights, measure) = evidence, how
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        judged = read_judged(corpus).splits["dev"]
+        depth = int(ranked.about()["settings"]["rerank_depth"])
+        ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(
+            judged.select("query_hash").unique(), on="query_hash", how="semi"
+        )
+        logits = pl.read_parquet(scored.file("scores.parquet")).select(*KEYS, "logit")
+        pairs = ranking.filter(pl.col("rank") <= depth).join(logits, on=KEYS, how="inner")
+        pairs = pairs.rename({"score": "similarity"})
+        table = {}
+        for weight in sorted(set(weights)):
+            raw = pairs.select(KEYS).with_columns(judgement=blended(pairs, weight))
+            table[weight] = mean_values(measure_queries(judged, rerank(ranking, raw, depth)))[measure]
+        best = max(sorted(table, reverse=True), key=lambda weight: round(table[weight], 6))
+        a, b = _fit(pairs, judged, best)
+        return {"weight": best, "a": a, "b": b, "tried": {str(weight): value for weight, value in table.items()}}
+
+    named = {"weights": weights, "measure": measure}
+    inputs = {
+        "corpus": corpus.fingerprint,
+        "ranked": ranked.fingerprint,
+        "scored": scored.fingerprint,
+        "teacher": teacher.fingerprint,
+    }
+    facts = make_artifact(root, "calibrate", VERSION, named, inputs, build).facts
+    fitted = {"a": facts["a"], "b": facts["b"], "calibrated": True, "blend": Blend(weight=facts["weight"])}
+    return teacher.model_copy(update=fitted)
+
+
+def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
+    """Fit sigmoid(a * judgement + b) to relevance by maximum likelihood (Platt 1999).
+
+    Args:
+        judgements: Scores on any scale, (n,).
+        relevant: Labels, (n,).
+
+    Returns:
+        a and b, a above 0.
+
+    Raises:
+        ValueError: Every pair has the same label, or higher judgements go with less relevance.
+    """
+    positives = int(relevant.sum())
+    if positives in (0, len(relevant)):
+        raise ValueError(
+            f"{positives} of {len(relevant)} dev pairs are relevant; a probability can only be fitted where both kinds "
+            "are there: widen evaluation.rerank_depth, or add dev labels"
+        )
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1e6, solver="lbfgs", max_iter=1000)
+    model.fit(judgements.reshape(-1, 1), relevant.astype(np.int64))
+    a, b = float(model.coef_[0, 0]), float(model.intercept_[0])
+    if a <= 0:
+        raise ValueError(
+            f"on dev, higher judgements go with less relevance (a = {a:.3f}); the teacher is worse than none: "
+            "a random head, query and passage swapped, or a wrong activation"
+        )
+    return a, b
+
+
+def _fit(pairs: pl.DataFrame, judged: pl.DataFrame, weight: float) -> tuple[float, float]:
+    raw = blended(pairs, weight)
+    graded = pairs.select(KEYS).join(judged, on=KEYS, how="left", maintain_order="left")
+    relevant = graded["grade"].fill_null(0).to_numpy() > 0
+    return platt(raw.to_numpy(), relevant)

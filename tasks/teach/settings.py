@@ -1,0 +1,34 @@
+"""Which teacher judges, and how one is taught."""
+
+from pydantic import Field
+
+from tasks.settings import Settings
+
+
+class TeacherSettings(Settings):
+    """The cross-encoder that judges."""
+
+    model: str = Field("", description="Hub id or folder of a ready cross-encoder; empty: teach one on the labels.")
+    max_length: int = Field(0, ge=0, description="Tokens of query and passage together; 0: as the model says.")
+    trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
+    blend: list[float] = Field(
+        [0.25, 0.5, 0.75, 1.0],
+        min_length=1,
+        description="Shares of the teacher against the incumbent student's similarity to try on dev; [1.0]: no blend.",
+    )
+
+
+class Teach(Settings):
+    """How a teacher is trained on the labels (RocketQA's second step), where none is named."""
+
+    folds: int = Field(2, ge=2, description="Cross-fitting: no query is scored by a teacher that saw its labels.")
+    steps: int = Field(400, ge=1, description="Point-wise steps per fold.")
+    listwise_steps: int = Field(0, ge=0, description="List-wise steps after the point-wise ones.")
+    listwise_random_share: float = Field(0.0, ge=0, le=1, description="Share of random negatives in list-wise steps.")
+    batch: int = Field(16, ge=1, description="Queries per step.")
+    negatives: int = Field(7, ge=1, description="Negatives per positive.")
+    random_share: float = Field(0.7, ge=0, le=1, description="Share of negatives drawn from the whole corpus.")
+    lr: float = Field(5e-5, gt=0, description="Peak learning rate.")
+    warmup_share: float = Field(0.1, ge=0, lt=1, description="Share of steps in which the learning rate rises.")
+    evaluate_every: int = Field(100, ge=1, description="Steps between two looks at dev.")
+    dev_queries: int = Field(150, ge=10, description="Dev queries looked at while training.")

@@ -1,0 +1,160 @@
+"""Training the cross-fitted teachers, or finding a ready one."""
+
+import json
+import logging
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.artifacts import Artifact, make_artifact, name_artifact
+from tasks.identity import fingerprint
+from tasks.progress import progress
+from tasks.refs import StudentRef, TeacherRef
+from tasks.settings import Settings
+from tasks.teach.settings import Teach, TeacherSettings
+from tasks.where import Where
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from models.runtime import Runtime
+    from models.teaching import TeacherPlan
+
+VERSION = 1
+log = logging.getLogger("remine.teach")
+
+
+class Lectern(Settings):
+    """What a teacher starts from: the warm student, what it mined, and what it ranked on dev."""
+
+    corpus: Artifact
+    warm: StudentRef
+    mined: Artifact
+    ranked: Artifact
+
+
+def teach_folds(where: Where, lectern: Lectern, settings: Teach, seed: int, measure: str) -> Artifact:
+    """Train one teacher per fold, none of which sees the labels of the queries that it will judge.
+
+    The artifact holds `folds/0`, `folds/1` … (CrossEncoder folders), seen.parquet (`query_hash, fold`: whose
+    labels a fold's teacher was trained on) and teacher.json.
+
+    Args:
+        where: Machine and paths.
+        lectern: Corpus, warm student, its candidates and its dev ranking.
+        settings: Folds, phases, negatives, schedule.
+        seed: Seed of the new head, draws and dropout.
+        measure: The dev measure that chooses checkpoints.
+    """
+    root = where.artifacts_path
+    named = {**settings.model_dump(mode="json"), "seed": seed, "measure": measure}
+    inputs = {
+        "corpus": lectern.corpus.fingerprint,
+        "warm": lectern.warm.fingerprint,
+        "mined": lectern.mined.fingerprint,
+        "ranked": lectern.ranked.fingerprint,
+    }
+    state = root / "state" / name_artifact(root, "teach", VERSION, named, inputs).fingerprint[:16]
+    course = _Course(where, lectern, settings, seed, measure, state)
+    artifact = make_artifact(root, "teach", VERSION, named, inputs, course.teach)
+    shutil.rmtree(state, ignore_errors=True)
+    return artifact
+
+
+def taught_teacher(artifact: Artifact) -> TeacherRef:
+    """The cross-fitted teacher that a teaching left behind."""
+    facts = artifact.facts
+    return TeacherRef(fingerprint=facts["teacher"], path=artifact.path, name="taught", listwise=facts["listwise"])
+
+
+def ready_teacher(settings: TeacherSettings) -> TeacherRef:
+    """Find the cross-encoder that the recipe names."""
+    from models.fingerprint import fingerprint_folder
+    from models.locate import locate
+
+    path = locate(settings.model)
+    return TeacherRef(fingerprint=fingerprint_folder(path), path=path, name=settings.model)
+
+
+def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
+    """The phases of a teaching: point-wise, then list-wise where it is asked for."""
+    from models.teaching import TeacherPlan
+
+    common = {
+        "warmup": settings.warmup_share,
+        "batch": settings.batch,
+        "length": 1 + settings.negatives,
+        "evaluate_every": settings.evaluate_every,
+        "seed": seed,
+    }
+    plans = [
+        TeacherPlan(settings.steps, lr=settings.lr, loss="pointwise", random_share=settings.random_share, **common)
+    ]
+    if settings.listwise_steps:
+        share = settings.listwise_random_share
+        plans.append(
+            TeacherPlan(settings.listwise_steps, lr=settings.lr / 2, loss="listwise", random_share=share, **common)
+        )
+    return plans
+
+
+@dataclass(frozen=True)
+class _Course:
+    """A whole teaching: where, from what, how, and where its unfinished state is kept."""
+
+    where: Where
+    lectern: Lectern
+    settings: Teach
+    seed: int
+    measure: str
+    state: Path
+
+    def teach(self, folder: Path) -> dict[str, Any]:
+        """Train every fold's teacher into a folder; returns what is written down about them."""
+        import polars as pl
+
+        from models.runtime import configure
+        from tasks.teach.labels import seen_queries
+
+        runtime = configure(self.where.device, self.where.precision, self.where.threads)
+        seen = seen_queries(self.lectern.corpus, self.settings.folds)
+        seen.write_parquet(folder / "seen.parquet", compression="zstd")
+        facts = []
+        for number in range(self.settings.folds):
+            queries = seen.filter(pl.col("fold") == number)["query_hash"]
+            facts.append(self._teach_fold(runtime, number, queries, folder / "folds" / str(number)))
+        listwise = any(fact["listwise"] for fact in facts)
+        about = {"folds": self.settings.folds, "listwise": listwise, "seen": "seen.parquet"}
+        (folder / "teacher.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        print_ = fingerprint([fact["teacher"] for fact in facts], sorted(seen.iter_rows()))
+        return {"teacher": print_, "listwise": listwise, "folds": facts}
+
+    def _teach_fold(self, runtime: "Runtime", number: int, queries: "pl.Series", path: Path) -> dict[str, Any]:
+        from models.fingerprint import fingerprint_folder
+        from models.teacher import Teacher
+        from models.teaching import train_teacher
+        from tasks.teach.labels import Material
+        from tasks.teach.reranking import rerank_measure
+
+        settings, lectern = self.settings, self.lectern
+        lists = Material.read(lectern.corpus, lectern.mined).lists(queries)
+        evaluate = rerank_measure(
+            lectern.corpus, lectern.ranked, self.measure, settings.dev_queries, self.where.batch_tokens
+        )
+        teacher = Teacher.from_encoder(lectern.warm.path, runtime, self.seed + number)
+        plans = teacher_plans(settings, self.seed + number)
+        steps = sum(plan.steps for plan in plans)
+        with progress(f"teach fold {number + 1} of {settings.folds}", steps, "steps") as tick:
+            taught = train_teacher(teacher, lists, plans, evaluate, self.state / f"fold-{number}", tick)
+        teacher.save(path)
+        return {
+            "teacher": fingerprint_folder(path),
+            "listwise": taught.listwise,
+            "queries": len(lists),
+            "best_steps": [phase.best_step for phase in taught.phases],
+            "best_measures": [round(phase.best_measure, 6) for phase in taught.phases],
+            "tokens": sum(phase.tokens for phase in taught.phases),
+            "training_seconds": round(sum(phase.seconds for phase in taught.phases), 3),
+            "unfinished": taught.phases[-1].unfinished,
+        }

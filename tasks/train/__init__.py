@@ -1,0 +1,1 @@
+"""Train the student on judged lists."""

@@ -1,0 +1,53 @@
+"""The dev measure that chooses checkpoints, computed while a student trains."""
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from models.student import Student
+from tasks.artifacts import Artifact
+from tasks.evaluate.measures import mean_values, measure_queries
+from tasks.evaluate.tables import read_judged
+from tasks.mine.search import top_k
+from tasks.train.arrays import Texts
+
+MOST_PASSAGES = 20_000  # a larger corpus is sampled: every judged passage, then those with the smallest hashes
+
+
+def dev_measure(corpus: Artifact, measure: str, batch_tokens: int) -> Callable[[Student], float]:
+    """Make the function that measures a student on dev.
+
+    Args:
+        corpus: Texts and labels.
+        measure: Its ir-measures name.
+        batch_tokens: Padded tokens per inference batch.
+    """
+    texts = Texts.read(corpus)
+    judged = read_judged(corpus).splits["dev"]
+    hashes = judged["query_hash"].unique().sort()
+    queries = texts.queries["text"].gather(texts.query_rows(hashes)).to_list()
+    passages = _sample(texts.passages, judged)
+
+    def evaluate(student: Student) -> float:
+        of_queries = student.encode_queries(queries, batch_tokens, None).vectors
+        of_passages = student.encode_passages(passages["text"].to_list(), batch_tokens, None).vectors
+        _, rows = top_k(of_queries, of_passages, 100)
+        ranking = pl.DataFrame(
+            {
+                "query_hash": np.repeat(hashes.to_numpy(), rows.shape[1]),
+                "passage_hash": passages["hash"].to_numpy()[rows.ravel()],
+                "rank": np.tile(np.arange(1, rows.shape[1] + 1, dtype=np.int32), len(rows)),
+            }
+        )
+        return mean_values(measure_queries(judged, ranking))[measure]
+
+    return evaluate
+
+
+def _sample(passages: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    if passages.height <= MOST_PASSAGES:
+        return passages
+    is_judged = pl.col("hash").is_in(judged["passage_hash"].unique().implode())
+    others = passages.filter(~is_judged).head(max(MOST_PASSAGES - judged["passage_hash"].n_unique(), 0))
+    return pl.concat([passages.filter(is_judged), others]).sort("hash")

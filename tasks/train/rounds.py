@@ -1,0 +1,84 @@
+"""Training one round's student on the judged lists."""
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tasks.artifacts import Artifact
+from tasks.refs import StudentRef
+from tasks.train.settings import Training
+from tasks.train.training import Job, plan_options, run_job
+from tasks.where import Where
+
+if TYPE_CHECKING:
+    from models.lists import TrainingLists
+    from models.loop import StudentPlan
+    from models.student import Student
+
+VERSION = 1
+log = logging.getLogger("remine.train")
+
+
+def train_round(
+    where: Where, corpus: Artifact, start: StudentRef, judged: Artifact, settings: Training, seed: int, measure: str
+) -> Artifact:
+    """Train from `start` on the verdicts of a round.
+
+    Args:
+        where: Machine and paths.
+        corpus: Texts and labels.
+        start: Weights to train from.
+        judged: The round's verdicts.
+        settings: Objectives, lists and schedule.
+        seed: Seed of draws and dropout.
+        measure: The dev measure that chooses the checkpoint.
+    """
+    plan = round_plan(settings, seed)
+    job = Job(
+        step="train",
+        code=VERSION,
+        named={**settings.model_dump(mode="json", exclude={"start", "chunk_tokens"}), "seed": seed, "measure": measure},
+        corpus=corpus,
+        start=start,
+        inputs={"judged": judged.fingerprint},
+        plan=plan,
+        lists=partial(_lists, corpus, judged, plan),
+        measure=measure,
+    )
+    return run_job(where, job)
+
+
+def round_plan(settings: Training, seed: int) -> "StudentPlan":
+    """Translate settings into the plan of the training loop."""
+    from models.loop import StudentPlan
+    from models.objectives import Term
+
+    terms = tuple(
+        Term(each.name, weight=each.weight, tau=each.tau, teacher_tau=each.teacher_tau, margin=each.margin)
+        for each in settings.objectives
+    )
+    memory = {"cache": True, "chunk_tokens": settings.chunk_tokens} if settings.chunk_tokens else {}
+    return StudentPlan(
+        **plan_options(settings, seed), **memory, length=settings.list_length, terms=terms, in_batch=settings.in_batch
+    )
+
+
+def _lists(corpus: Artifact, judged: Artifact, plan: "StudentPlan", student: "Student") -> "TrainingLists":
+    """Lists of the round; queries that offer nothing beside their positive are left out where that is needed."""
+    from tasks.train.arrays import training_lists
+
+    verdicts = pl.read_parquet(judged.file("verdicts.parquet"))
+    lists = training_lists(corpus, verdicts, student)
+    if not plan.reads_teacher and plan.in_batch:
+        return lists
+    usable = lists.candidates(plan.reads_teacher) > 0
+    if not usable.all():
+        log.warning("%d of %d train queries have no candidate left to learn from", int((~usable).sum()), len(lists))
+    return lists.select(usable)
+
+
+def start_of(settings: Training, base: StudentRef, warm: StudentRef, last: StudentRef) -> StudentRef:
+    """Which weights a round trains from."""
+    return {"base": base, "warm": warm, "last": last}[settings.start]

@@ -1,0 +1,53 @@
+"""How a student is trained."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.settings import Settings
+
+ObjectiveName = Literal["contrastive", "margin_mse", "kl", "triplet"]
+
+
+class Objective(Settings):
+    """One term of the training objective."""
+
+    name: ObjectiveName = Field(description="Formula; see recipes in the docs.")
+    weight: float = Field(1.0, gt=0, description="Factor in the sum.")
+    tau: float = Field(0.05, gt=0, description="Divides the student's similarities.")
+    teacher_tau: float = Field(1.0, gt=0, description="Divides the teacher's logits (kl).")
+    margin: float = Field(0.2, ge=0, description="Margin in units of similarity (triplet).")
+
+
+class Optimiser(Settings):
+    """Steps, learning rate and when to look at dev."""
+
+    steps: int = Field(300, ge=1, description="Optimiser steps.")
+    batch: int = Field(32, ge=2, description="Queries per step.")
+    lr: float = Field(2e-5, gt=0, description="Peak learning rate; above 5e-5 small sets wear the base down.")
+    warmup_share: float = Field(0.1, ge=0, lt=1, description="Share of steps in which the learning rate rises.")
+    weight_decay: float = Field(0.01, ge=0, description="AdamW's weight decay.")
+    clip: float = Field(1.0, gt=0, description="Largest gradient norm.")
+    evaluate_every: int = Field(50, ge=1, description="Steps between two looks at dev.")
+    patience: int = Field(0, ge=0, description="Looks without a better measure before stopping; 0: never.")
+
+
+class Training(Optimiser):
+    """How the student learns from the judged lists."""
+
+    objectives: list[Objective] = Field(
+        [Objective(name="kl"), Objective(name="contrastive", weight=0.5)],
+        min_length=1,
+        description="Terms of the objective.",
+    )
+    start: Literal["base", "warm", "last"] = Field("base", description="Weights that a round trains from.")
+    list_length: int = Field(8, ge=2, description="Passages per query: one positive, the rest candidates.")
+    in_batch: bool = Field(True, description="Other queries' passages are negatives in contrastive terms.")
+    chunk_tokens: int = Field(0, ge=0, description="Tokens per gradient-cache chunk; 0: the whole batch in one graph.")
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [objective.name for objective in self.objectives]
+        if len(set(names)) != len(names):
+            raise ValueError(f"each objective may stand once, got {', '.join(names)}; add their weights instead")
+        return self

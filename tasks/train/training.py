@@ -1,0 +1,139 @@
+"""Training a student into an artifact: the one way for warm-up, control and rounds."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tasks.artifacts import Artifact, make_artifact, name_artifact
+from tasks.progress import progress
+from tasks.refs import StudentRef
+from tasks.train.settings import Optimiser
+from tasks.where import Where
+
+if TYPE_CHECKING:
+    from models.fitting import HistoryRow, Trained
+    from models.lists import TrainingLists
+    from models.loop import StudentPlan
+    from models.student import Student
+
+HISTORY = {
+    "step": pl.Int32,
+    "epoch": pl.Int32,
+    "loss": pl.Float64,
+    "measure": pl.Float64,
+    "seconds": pl.Float64,
+    "tokens": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training of a student.
+
+    Attributes:
+        step: The step's verb, with its code version and its settings: what names the artifact.
+        code: The step's code version.
+        named: Settings as JSON values.
+        corpus: Texts and labels.
+        start: Weights to train from.
+        inputs: Fingerprints of whatever else goes in, by role.
+        plan: How to train.
+        lists: Makes what is drawn from.
+        measure: The dev measure that chooses the checkpoint.
+    """
+
+    step: str
+    code: int
+    named: Mapping[str, Any]
+    corpus: Artifact
+    start: StudentRef
+    inputs: Mapping[str, str]
+    plan: "StudentPlan"
+    lists: "Callable[[Student], TrainingLists]"
+    measure: str
+
+    def artifact_inputs(self) -> dict[str, str]:
+        """Everything that goes in, by role."""
+        return {"corpus": self.corpus.fingerprint, "start": self.start.fingerprint, **self.inputs}
+
+
+def run_job(where: Where, job: Job) -> Artifact:
+    """Train where it is not done yet; a killed training goes on from its last saved state.
+
+    The artifact holds `model/` (a sentence-transformers folder) and history.parquet.
+    """
+    root = where.artifacts_path
+    inputs = job.artifact_inputs()
+    state = root / "state" / name_artifact(root, job.step, job.code, dict(job.named), inputs).fingerprint[:16]
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        from models.fingerprint import fingerprint_folder
+        from models.loop import train_student
+        from models.runtime import configure
+        from models.student import Student
+        from tasks.train.dev import dev_measure
+
+        runtime = configure(where.device, where.precision, where.threads)
+        student = Student.load(job.start.path, runtime)
+        lists = job.lists(student)
+        evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
+        with progress(f"{job.step} {job.start.system}", job.plan.steps, "steps") as tick:
+            trained = train_student(student, lists, job.plan, evaluate, state, tick)
+        student.save(folder / "model")
+        write_history(folder, trained.history)
+        fingerprint = fingerprint_folder(folder / "model")
+        facts = training_facts(trained, job.measure)
+        return {**facts, "lists": len(lists), "student": fingerprint, "model": described(student)}
+
+    artifact = make_artifact(root, job.step, job.code, dict(job.named), inputs, build)
+    shutil.rmtree(state, ignore_errors=True)
+    return artifact
+
+
+def described(student: "Student") -> dict[str, Any]:
+    """What the table `models` says of a student."""
+    prompts = {"query": student.query_prompt, "passage": student.passage_prompt}
+    return {"similarity": student.similarity, "max_length": student.max_length, "prompts": prompts}
+
+
+def student_of(artifact: Artifact, system: str) -> StudentRef:
+    """The student that a training left behind."""
+    return StudentRef(system=system, fingerprint=artifact.facts["student"], path=artifact.file("model"))
+
+
+def plan_options(settings: Optimiser, seed: int) -> dict[str, Any]:
+    """The part of a plan that every training has."""
+    return {
+        "steps": settings.steps,
+        "batch": settings.batch,
+        "lr": settings.lr,
+        "warmup": settings.warmup_share,
+        "weight_decay": settings.weight_decay,
+        "clip": settings.clip,
+        "evaluate_every": settings.evaluate_every,
+        "patience": settings.patience,
+        "seed": seed,
+    }
+
+
+def write_history(folder: Path, rows: "tuple[HistoryRow, ...]") -> None:
+    """Write history.parquet: `step, epoch, loss, measure, seconds, tokens`."""
+    frame = pl.DataFrame([asdict(row) for row in rows], schema=HISTORY, orient="row")
+    frame.write_parquet(folder / "history.parquet", compression="zstd")
+
+
+def training_facts(trained: "Trained", measure: str) -> dict[str, Any]:
+    """What is written down about a training."""
+    return {
+        "measure": measure,
+        "best_step": trained.best_step,
+        "best_measure": round(trained.best_measure, 6),
+        "steps": trained.steps,
+        "unfinished": trained.unfinished,
+        "tokens": trained.tokens,
+        "training_seconds": round(trained.seconds, 3),
+    }

@@ -1,0 +1,1 @@
+"""Train the base on the labels alone: the miner of round 1, and the control."""

@@ -1,0 +1,141 @@
+"""The better student on dev goes on, with how sure that is; the base can win."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.artifacts import Artifact, make_artifact
+from tasks.evaluate.paired import compare, compare_differences
+from tasks.promote.deciding import Contender, Decision, decide, name_incumbent
+from tasks.promote.settings import Promotion
+from tasks.refs import Run, StudentRef
+from tasks.where import Where
+
+
+def metrics_of(values: list[float], split: str = "dev", measure: str = "nDCG@10") -> pl.DataFrame:
+    return pl.DataFrame(
+        {"system": "x", "split": split, "query_hash": range(len(values)), "measure": measure, "value": values}
+    )
+
+
+def contender(root: Path, system: str, dev: list[float], test: list[float] | None = None) -> Contender:
+    frame = pl.concat([metrics_of(dev), metrics_of(dev[::-1], measure="AP"), metrics_of(test or dev, "test")])
+
+    def build(folder: Path) -> dict[str, str]:
+        frame.write_parquet(folder / "query_metrics.parquet")
+        return {"system": system}
+
+    measured = make_artifact(root, "evaluate", 1, {"system": system, "values": dev}, {}, build)
+    return StudentRef(system=system, fingerprint=f"{system}-{sum(dev)}", path=root / system), measured
+
+
+def decided(tmp_path: Path, old: list[float], new: list[float], **settings: int) -> Decision:
+    pair = contender(tmp_path, "base", old), contender(tmp_path, "round-1", new)
+    return decide(tmp_path, *pair, Promotion.model_validate(settings))
+
+
+def test_the_better_one_on_dev_goes_on(tmp_path: Path) -> None:
+    decision = decided(tmp_path, [0.1, 0.2, 0.3], [0.2, 0.3, 0.3])
+    assert decision.promoted
+    assert decision.winner.system == "round-1"
+    assert decision.measured.facts == {"system": "round-1"}
+    assert decision.difference == pytest.approx(0.2 / 3)
+    assert "round-1 replaces base" in decision.sentence
+
+
+def test_a_student_worse_than_the_base_is_not_promoted(tmp_path: Path) -> None:
+    """Pitfall 30."""
+    decision = decided(tmp_path, [0.5, 0.5, 0.5], [0.4, 0.5, 0.5])
+    assert not decision.promoted
+    assert decision.contender[0].system == "base"
+    assert decision.contender[1].facts == {"system": "base"}
+    assert "base stays" in decision.sentence
+
+
+def test_equal_keeps_the_old_one(tmp_path: Path) -> None:
+    assert decided(tmp_path, [0.5, 0.4], [0.4, 0.5]).winner.system == "base"
+
+
+def test_test_queries_decide_nothing(tmp_path: Path) -> None:
+    """A choice made on test would make the test figures optimistic."""
+    old = contender(tmp_path, "base", [0.1, 0.1], test=[0.9, 0.9])
+    new = contender(tmp_path, "round-1", [0.2, 0.2], test=[0.0, 0.0])
+    assert decide(tmp_path, old, new, Promotion()).winner.system == "round-1"
+
+
+def test_the_decision_is_written_with_p_and_interval(tmp_path: Path) -> None:
+    """Pitfall 39: a difference is reported with its test."""
+    decision = decided(tmp_path, [0.1, 0.2, 0.3, 0.4], [0.3, 0.3, 0.3, 0.5])
+    facts = json.loads(decision.artifact.file("decision.json").read_text())
+    assert facts["winner"] == "round-1"
+    assert facts["sentence"] == decision.sentence
+    assert facts["low"] <= facts["difference"] <= facts["high"]
+    rows = pl.read_parquet(decision.artifact.file("diagnostics.parquet"))
+    assert rows.columns == ["name", "value", "note"]
+    values = dict(zip(rows["name"], rows["value"], strict=True))
+    assert values["promotion nDCG@10 dev p"] == pytest.approx(decision.p)
+    assert values["promotion nDCG@10 dev difference"] == pytest.approx(0.1)
+
+
+def test_p_agrees_with_all_sign_flips_counted_one_by_one() -> None:
+    differences = np.array([0.3, -0.1, 0.25, 0.4, 0.05, -0.02, 0.2, 0.1])
+    means = [float(np.mean(differences * signs)) for signs in itertools.product([-1, 1], repeat=8)]
+    exact = np.mean([abs(mean) >= abs(differences.mean()) - 1e-12 for mean in means])
+    assert 0.01 < exact < 0.2
+    assert compare_differences(differences).p == pytest.approx(exact, abs=0.01)
+    assert compare_differences(-differences).p == pytest.approx(exact, abs=0.01)
+
+
+def test_interval_agrees_with_the_normal_approximation() -> None:
+    differences = np.random.default_rng(1).normal(0.05, 0.2, 400)
+    found = compare_differences(differences)
+    error = differences.std() / 20
+    assert found.low == pytest.approx(differences.mean() - 1.96 * error, abs=0.1 * error)
+    assert found.high == pytest.approx(differences.mean() + 1.96 * error, abs=0.1 * error)
+
+
+def test_no_difference_has_p_1_and_a_clear_one_the_least_p() -> None:
+    assert compare_differences(np.zeros(30)).p == 1.0
+    assert compare_differences(np.full(40, 0.2)).p == pytest.approx(1 / 10_001)
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    differences = np.random.default_rng(0).normal(0.01, 0.1, 50)
+    assert compare_differences(differences, 3) == compare_differences(differences, 3)
+    assert compare_differences(differences, 3) != compare_differences(differences, 4)
+
+
+def test_queries_are_paired_by_name_not_by_row() -> None:
+    first = metrics_of([0.1, 0.5, 0.9])
+    assert compare(first, first.sample(3, shuffle=True, seed=1), "dev", "nDCG@10").high == 0.0
+
+
+def test_systems_measured_on_other_queries_are_not_compared() -> None:
+    with pytest.raises(ValueError, match="the same ones"):
+        compare(metrics_of([0.1, 0.2]), metrics_of([0.1, 0.2, 0.3]), "dev", "nDCG@10")
+    with pytest.raises(ValueError, match="0 queries"):
+        compare(metrics_of([0.1]), metrics_of([0.1]), "test", "nDCG@10")
+
+
+def test_the_incumbent_is_named_in_a_file(tmp_path: Path) -> None:
+    run = Run(id=4, recipe="sample", where=Where(home=tmp_path))
+    student = StudentRef(system="round-2", fingerprint="abc", path=tmp_path / "model")
+    measured = Artifact(step="evaluate", fingerprint="f", path=tmp_path / "measured")
+    for system in ("warm", "round-2"):
+        path = name_incumbent(run, student.model_copy(update={"system": system}), measured)
+    assert path == tmp_path / "data" / "artifacts" / "current" / "sample.json"
+    current = json.loads(path.read_text())
+    assert (current["system"], current["fingerprint"], current["run"]) == ("round-2", "abc", 4)
+    assert current["path"] == str(tmp_path / "model")
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_recipe_name_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
+    run = Run(id=1, recipe="../escape", where=Where(home=tmp_path))
+    student = StudentRef(system="base", fingerprint="a", path=tmp_path)
+    with pytest.raises(ValueError, match="escape"):
+        name_incumbent(run, student, Artifact(step="evaluate", fingerprint="f", path=tmp_path))

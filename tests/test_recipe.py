@@ -1,0 +1,73 @@
+"""Recipes: every setting named, every mistake named."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.recipe import Recipe, load_recipe
+
+PRESETS = sorted((Path(__file__).parent.parent / "flows" / "presets").glob("*.toml"))
+SMALL = 'name = "x"\n[source]\npath = "data"\n[student]\nmodel = "m"\n'
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_every_preset_is_a_recipe(path: Path) -> None:
+    assert load_recipe(path, []).name == path.stem
+
+
+def test_there_are_presets() -> None:
+    assert {"sample", "hub"} <= {path.stem for path in PRESETS}
+
+
+def test_overrides_reach_nested_settings_with_their_type(tmp_path: Path) -> None:
+    path = written(tmp_path, SMALL)
+    overrides = ["training.steps=7", "training.lr=3e-5", "denoising.policy=drop", "teacher.blend=[1.0]"]
+    recipe = load_recipe(path, overrides)
+    assert (recipe.training.steps, recipe.training.lr) == (7, 3e-5)
+    assert recipe.denoising.policy == "drop" and recipe.teacher.blend == [1.0]
+
+
+def test_the_file_names_the_recipe_that_does_not_name_itself(tmp_path: Path) -> None:
+    assert load_recipe(written(tmp_path, SMALL.replace('name = "x"\n', "")), []).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.step=7", r"training\.step: Extra inputs"),
+        ("training.steps=0", r"training\.steps: .*greater than or equal to 1 \(got 0\)"),
+        ("training.steps=many", r"training\.steps: .*valid integer"),
+        ("mining.last_rank=500", "don't fit in a depth of 100"),
+        ("rounds", "needs key=value"),
+        ("name.first=1", "is a value in the recipe, not a section"),
+    ],
+)
+def test_a_mistake_is_named_with_what_came_and_what_was_needed(tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_recipe(written(tmp_path, SMALL), [override])
+
+
+def test_what_is_no_toml_file_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"mine\.toml: not a TOML file"):
+        load_recipe(written(tmp_path, "name = "), [])
+    with pytest.raises(FileNotFoundError, match="remine init"):
+        load_recipe(tmp_path / "none.toml", [])
+
+
+def test_every_setting_is_described() -> None:
+    """The descriptions are the form in the Prefect UI."""
+
+    schema = Recipe.model_json_schema()
+    tables = {"Recipe": schema, **schema["$defs"]}
+    named = {name: table for name, table in tables.items() if "properties" in table}
+    assert len(named) >= 10
+    for name, table in named.items():
+        for key, field in table["properties"].items():
+            own = field.get("description") or tables.get(field.get("$ref", "").rpartition("/")[2], {})
+            assert own, f"{name}.{key} has no description"
