@@ -1,0 +1,46 @@
+# Everything happens in .venv, which is set up on first use and again when the pins or the project file change.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+
+.PHONY: run test test-slow check bench ui clean setup
+
+run: $(READY)
+	$(BIN)/remine sample
+	$(BIN)/remine run flows/presets/sample.toml
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+ui: $(READY)
+	$(BIN)/remine ui
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "remine needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1);"; \
+	  echo "name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,dev,hub]'
+	@touch $(READY)
+
+# What runs made and what tools cached; your own data, the warehouse and .venv stay.
+clean:
+	rm -rf data/artifacts export build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find flows models tasks warehouse tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

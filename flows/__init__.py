@@ -1,0 +1,1 @@
+"""The reading order: flows whose bodies are calls, the recipe, and the command line."""

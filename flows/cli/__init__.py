@@ -1,0 +1,1 @@
+"""The command line `remine`, one file per command group."""

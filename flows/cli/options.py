@@ -1,0 +1,24 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Home = Annotated[
+    Path,
+    typer.Option(
+        "--home",
+        envvar="REMINE_HOME",
+        file_okay=False,
+        show_default="this folder",
+        help="Folder with warehouse.duckdb and data/artifacts.",
+    ),
+]
+
+HERE = Path()
+
+Format = Annotated[
+    Literal["table", "csv", "json"],
+    typer.Option("--format", help="table for people; csv and json are written as they are stored."),
+]

@@ -1,0 +1,107 @@
+"""What a person sees: sentences on stderr, tables on stdout, nothing that could steer the terminal."""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from types import FrameType
+
+CONTROL: dict[int, str] = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+CONTROL |= {ord("\n"): "⏎", ord("\t"): " ", ord("\r"): "␍"}
+# Letters that reorder or hide what follows: text that reads otherwise than it is stored.
+CONTROL |= {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F)}
+
+OURS = "remine"
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGTERM came: somebody stops this process as Ctrl-C would."""
+
+
+def say(sentence: str) -> None:
+    """Tell the person who waits; stdout is kept for results."""
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def plain(text: str) -> str:
+    """Show control characters (terminal escapes, line breaks, reordering marks) instead of obeying them."""
+    return text.translate(CONTROL)
+
+
+def cell(value: object) -> str:
+    """Write one value of a result for people: short numbers, nothing for NULL."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.astimezone().isoformat(sep=" ", timespec="seconds")
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.6g}"
+    return plain(str(value))
+
+
+def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], lines: bool = False) -> None:
+    """Print rows as a table as wide as the terminal; piped output is not cut.
+
+    Args:
+        names: Column names.
+        rows: Values; texts may not hold anything that steers the terminal, so controls are shown.
+        lines: Draw a line between rows, and keep the line breaks of texts that were made plain already.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    style = box.SIMPLE_HEAD if console.is_terminal else None
+    table = Table(box=style, show_lines=lines and console.is_terminal, pad_edge=False)
+    for number, name in enumerate(names):
+        numeric = bool(rows) and all(isinstance(row[number], int | float | None) for row in rows)
+        table.add_column(Text(plain(name)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(value) if lines else cell(value)) for value in row))
+    if not console.is_terminal:
+        console.width = 100_000
+    console.print(table)
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def prepare_logs() -> None:
+    """Send our modules' logs to the Prefect run as well; has to be called before Prefect is imported."""
+    loggers = filter(None, [os.environ.get("PREFECT_LOGGING_EXTRA_LOGGERS"), OURS])
+    os.environ["PREFECT_LOGGING_EXTRA_LOGGERS"] = ",".join(loggers)
+    os.environ.setdefault("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")
+    logging.getLogger(OURS).setLevel(logging.INFO)
+
+
+def quieten_logs(debug: bool) -> None:
+    """Keep what Prefect says about each task run in its UI, and show warnings alone in the terminal.
+
+    A failure's traceback is among it; the command prints the error itself.
+    """
+    if debug:
+        return
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_worth_showing)
+
+
+def _worth_showing(record: logging.LogRecord) -> bool:
+    states = record.name.startswith(("prefect.flow_runs", "prefect.task_runs"))
+    return record.levelno >= logging.WARNING and not states

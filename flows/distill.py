@@ -1,0 +1,72 @@
+"""The flow `distill`: teach a student the teacher's rankings, mining again after every round."""
+
+from typing import Any
+
+from prefect import flow
+
+from flows.invocation import exclusively
+from flows.recipe import Recipe
+from flows.standing import (
+    Rounds,
+    best_of,
+    evidence_of,
+    lectern_of,
+    lesson_of,
+    longer,
+    measure,
+    planning_of,
+    rerank,
+)
+from tasks.baseline.task import baseline
+from tasks.denoise.task import denoise
+from tasks.export.task import export
+from tasks.ingest.task import ingest
+from tasks.mine.task import mine
+from tasks.promote import promote
+from tasks.refs import Run
+from tasks.report.task import report
+from tasks.score.task import score
+from tasks.teach.task import calibrate, teach
+from tasks.train.task import train
+from tasks.warmup.task import warmup, warmup_long
+from tasks.where import Where
+
+
+@flow(name="distill", flow_run_name="{recipe.name}", persist_result=False)
+def distill(recipe: Recipe, where: Where = Where()) -> Any:
+    """Teach a student the teacher's rankings, mining again after every round."""
+    return exclusively("distill", distill_rounds, recipe, where)
+
+
+def distill_rounds(run: Run, recipe: Recipe) -> Any:
+    """The loop, in reading order."""
+    decides = (recipe.seed, recipe.evaluation.measure)
+    corpus = ingest(run, recipe.source)
+    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
+    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe)
+    best = best_of(run, base, warm, recipe)
+    if recipe.warmup.control:
+        long = measure(run, 0, corpus, warmup_long(run, corpus, base.student, longer(recipe), *decides), recipe)
+        best = best_of(run, best, long, recipe)
+
+    mined = mine(run, 0, corpus, warm.vectors, recipe.mining)
+    teacher = teach(run, lectern_of(corpus, warm, mined), planning_of(recipe))
+    scored = score(run, 0, corpus, warm.evaluation, teacher)
+    teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
+    rerank(run, 0, corpus, warm, teacher)
+
+    miner, rounds = warm, Rounds(recipe)
+    for number in rounds:
+        mined = mine(run, number, corpus, miner.vectors, recipe.mining)
+        scored = score(run, number, corpus, mined, teacher)
+        judged = denoise(run, number, evidence_of(corpus, miner, mined, scored), teacher, recipe.denoising)
+        students = {"base": base.student, "warm": warm.student, "last": miner.student}
+        lesson = lesson_of(recipe, corpus, judged, students)
+        miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
+        rerank(run, number, corpus, miner, teacher)
+        decision = promote(run, number, best.contender, miner.contender, recipe.promotion)
+        best = miner if decision.promoted else best
+        rounds.settle(decision)
+
+    exported = export(run, corpus, best.student, recipe)
+    return report(run, best.contender, exported, recipe.evaluation.measure)

@@ -1,0 +1,90 @@
+"""The recipe: everything that decides what comes out, in one TOML file."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from tasks.baseline.settings import StudentSettings
+from tasks.denoise.settings import Denoising
+from tasks.evaluate.settings import Evaluation
+from tasks.ingest.settings import Source
+from tasks.mine.settings import Mining
+from tasks.promote import Promotion
+from tasks.settings import Settings
+from tasks.teach.settings import Teach, TeacherSettings
+from tasks.train.settings import Training
+from tasks.warmup.settings import Warmup
+
+
+class Recipe(Settings):
+    """What `distill` does; the machine it does it on is not in here."""
+
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9._-]+$", description="Name of the recipe, also of its runs.")
+    rounds: int = Field(2, ge=1, description="Rounds of mining, scoring and training.")
+    patience: int = Field(1, ge=1, description="Rounds without a better dev measure before the loop stops.")
+    seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
+    source: Source = Field(description="Corpus, queries and labels.")
+    student: StudentSettings = Field(description="The bi-encoder to teach.")
+    warmup: Warmup = Field(Warmup(), description="Training on the labels alone: miner of round 1, and the control.")
+    teacher: TeacherSettings = Field(TeacherSettings(), description="The cross-encoder that judges.")
+    teach: Teach = Field(Teach(), description="How a teacher is trained where none is named.")
+    mining: Mining = Field(Mining(), description="Which candidates are looked at.")
+    denoising: Denoising = Field(Denoising(), description="What is done with negatives that the teacher approves.")
+    training: Training = Field(Training(), description="How the student learns from the judged lists.")
+    evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
+    promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
+
+
+def load_recipe(path: Path, overrides: list[str]) -> Recipe:
+    """Read a recipe and apply `key=value` overrides (dotted keys, TOML values; bare words are text).
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is not TOML, or a setting is unknown or out of range; the message names each.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such recipe; `remine init YOUR_DATA` writes one")
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from error
+    for override in overrides:
+        _override(document, override)
+    document.setdefault("name", path.stem)
+    try:
+        return Recipe.model_validate(document)
+    except ValidationError as error:
+        problems = "\n".join(f"  {_where(item['loc'])}: {item['msg']} (got {_short(item)})" for item in error.errors())
+        raise ValueError(f"{path}: the recipe cannot be used:\n{problems}") from error
+
+
+def _override(document: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ValueError(f"--set {override!r}: needs key=value, for example --set training.steps=200")
+    *parents, last = key.strip().split(".")
+    table = document
+    for parent in parents:
+        inner = table.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"--set {override!r}: {parent!r} is a value in the recipe, not a section")
+        table = inner
+    table[last] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, location)) or "recipe"
+
+
+def _short(item: Any) -> str:
+    text = repr(item.get("input"))
+    return text if len(text) <= 60 else text[:57] + "..."

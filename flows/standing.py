@@ -1,0 +1,96 @@
+"""A student with everything that was found out about it, and how long the loop goes on."""
+
+from typing import Any
+
+from flows.recipe import Recipe
+from tasks.denoise.evidence import Evidence
+from tasks.encode import encode
+from tasks.evaluate.task import evaluate, evaluate_rerank
+from tasks.promote import Decision, promote
+from tasks.refs import Artifact, Run, StudentRef, TeacherRef
+from tasks.score.task import score
+from tasks.settings import Settings
+from tasks.teach.task import TeacherPlanning
+from tasks.teach.teaching import Lectern
+from tasks.train.rounds import start_of
+from tasks.train.task import Lesson
+from tasks.warmup.settings import Warmup
+
+
+class Measured(Settings):
+    """A student, its vectors and its evaluation."""
+
+    student: StudentRef
+    vectors: Artifact
+    evaluation: Artifact
+
+    @property
+    def contender(self) -> tuple[StudentRef, Artifact]:
+        """What promotion compares."""
+        return self.student, self.evaluation
+
+
+def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe) -> Measured:
+    """Encode the corpus with a student and evaluate it."""
+    vectors = encode(run, number, corpus, student)
+    evaluation = evaluate(run, number, corpus, student, vectors, recipe.evaluation)
+    return Measured(student=student, vectors=vectors, evaluation=evaluation)
+
+
+def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:
+    """Measure the teacher re-ranking a student; returns the scores of the student's dev and test candidates."""
+    scored = score(run, number, corpus, measured.evaluation, teacher)
+    evaluate_rerank(run, number, corpus, measured.evaluation, scored, teacher)
+    return scored
+
+
+def best_of(run: Run, incumbent: Measured, challenger: Measured, recipe: Recipe) -> Measured:
+    """The better of two students on dev, before the rounds."""
+    decision = promote(run, 0, incumbent.contender, challenger.contender, recipe.promotion)
+    return challenger if decision.promoted else incumbent
+
+
+def planning_of(recipe: Recipe) -> TeacherPlanning:
+    """What `teach` and `calibrate` need of a recipe."""
+    return TeacherPlanning(
+        teacher=recipe.teacher, teach=recipe.teach, seed=recipe.seed, measure=recipe.evaluation.measure
+    )
+
+
+def lectern_of(corpus: Artifact, warm: Measured, mined: Artifact) -> Lectern:
+    """What a teacher starts from."""
+    return Lectern(corpus=corpus, warm=warm.student, mined=mined, ranked=warm.evaluation)
+
+
+def evidence_of(corpus: Artifact, miner: Measured, mined: Artifact, scored: Artifact) -> Evidence:
+    """What verdicts rest on."""
+    return Evidence(corpus=corpus, vectors=miner.vectors, mined=mined, scored=scored)
+
+
+def lesson_of(recipe: Recipe, corpus: Artifact, judged: Artifact, students: dict[str, StudentRef]) -> Lesson:
+    """What the student of a round learns from, and the weights it starts from."""
+    start = start_of(recipe.training, students["base"], students["warm"], students["last"])
+    return Lesson(corpus=corpus, start=start, judged=judged)
+
+
+def longer(recipe: Recipe) -> Warmup:
+    """The control's warm-up: as many steps as warm-up and one round together."""
+    return recipe.warmup.model_copy(update={"steps": recipe.warmup.steps + recipe.training.steps})
+
+
+class Rounds:
+    """Counts rounds until there have been enough, or the dev measure no longer rises."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.number = 0
+        self.idle = 0
+
+    def __iter__(self) -> Any:
+        while self.number < self.recipe.rounds and self.idle < self.recipe.patience:
+            self.number += 1
+            yield self.number
+
+    def settle(self, decision: Decision) -> None:
+        """Take note of how a round ended."""
+        self.idle = 0 if decision.promoted else self.idle + 1

@@ -1,0 +1,1 @@
+"""Tensors in, tensors out: students, teachers, objectives, batching and the training loop."""

@@ -1,0 +1,156 @@
+"""Training a student on lists of candidates."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.batching import chunks_by_length
+from models.cache import Group, backward
+from models.fitting import Plan, Tick, Trained, Work, fit
+from models.lists import Batch, Draw, Pick, TrainingLists
+from models.objectives import READS_TEACHER, Scored, Term, mixed
+from models.scales import scale_warnings
+from models.student import Student
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class StudentPlan(Plan):
+    """How a student is trained.
+
+    Attributes:
+        batch: Queries of a step.
+        length: Candidates of a list: one positive and others.
+        terms: The objectives.
+        in_batch: Contrastive terms take the passages of the whole batch as negatives.
+        pick: Others are drawn at random, or from the top of the list.
+    """
+
+    batch: int = 32
+    length: int = 8
+    terms: tuple[Term, ...] = (Term("contrastive"),)
+    in_batch: bool = True
+    pick: Pick = "random"
+
+    @property
+    def reads_teacher(self) -> bool:
+        """Whether a term needs the teacher's scores; then lists hold soft candidates too."""
+        return any(term.name in READS_TEACHER for term in self.terms)
+
+    @property
+    def draw(self) -> Draw:
+        """How a batch is drawn."""
+        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed)
+
+
+def train_student(
+    student: Student,
+    lists: TrainingLists,
+    plan: StudentPlan,
+    evaluate: Callable[[Student], float],
+    state_dir: Path,
+    tick: Tick | None = None,
+) -> Trained:
+    """Train a student and leave it with its best weights.
+
+    Args:
+        student: Holds the starting weights.
+        lists: What to draw from.
+        plan: How.
+        evaluate: The dev measure; higher is better.
+        state_dir: The run's own folder, from which a killed run goes on.
+        tick: Told how many steps were done.
+
+    Raises:
+        ValueError: The lists lack what the objectives need.
+        FloatingPointError: A loss, gradient or measure is not a number.
+    """
+    _refuse_unfit(lists, plan)
+    for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
+        logger.warning(warning)
+
+    def descend(step: int) -> tuple[float, int]:
+        batch = lists.draw(plan.draw, step)
+        loss_of = partial(batch_loss, student, plan, batch)
+        groups = chunked(student, batch, plan.chunk_tokens)
+        return backward(groups, loss_of, student.runtime.device, plan.cache), batch.tokens
+
+    work = Work(descend, lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
+    return fit(student, plan, work, state_dir, tick)
+
+
+def batch_loss(student: Student, plan: StudentPlan, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor:
+    """Compare the vectors of a batch and compute the mix.
+
+    Args:
+        student: Says how vectors are compared.
+        plan: Terms, and whether the batch's passages are negatives.
+        batch: The lists.
+        queries: Vectors, (B, d).
+        passages: Vectors of the distinct passages, (P, d).
+    """
+    own, contrast = scored(batch, student.scores(queries, passages), plan.in_batch)
+    return mixed(plan.terms, own, contrast)
+
+
+def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored]:
+    """Lay a batch's scores out for terms that read the teacher and for contrastive ones.
+
+    Args:
+        batch: The lists.
+        scores: Similarities of every query with every passage, (B, P).
+        in_batch: Contrastive terms see all P passages, except those forbidden; else the lists' own.
+
+    Returns:
+        The lists (B, N), and what contrastive terms choose from, (B, P) or (B, N).
+    """
+    device = scores.device
+    columns = torch.from_numpy(batch.columns).to(device)
+    first = np.zeros_like(batch.mask)
+    first[:, 0] = True
+    student = scores.gather(1, columns)
+    teacher, positives, mask, negatives = (
+        torch.from_numpy(array).to(device) for array in (batch.targets, first, batch.mask, batch.negatives)
+    )
+    own = Scored(student, teacher, positives, mask)
+    if not in_batch:
+        return own, Scored(student, teacher, positives, negatives | positives)
+    wide = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, columns[:, :1], True)  # (B, P)
+    allowed = ~torch.from_numpy(batch.forbidden).to(device) | wide
+    return own, Scored(scores, torch.full_like(scores, torch.nan), wide, allowed)
+
+
+def chunked(student: Student, batch: Batch, budget: int) -> list[Group]:
+    """Cut a batch's queries and passages, each for themselves, into chunks of like length of `budget` padded tokens."""
+    groups = []
+    for tokens in (batch.queries, batch.passages):
+        run = partial(_embed, student, tokens)
+        groups.append(Group(run, chunks_by_length([len(row) for row in tokens], budget)))
+    return groups
+
+
+def _embed(student: Student, tokens: Sequence[Sequence[int]], numbers: list[int]) -> Tensor:
+    return student.embed([tokens[number] for number in numbers])
+
+
+def _refuse_unfit(lists: TrainingLists, plan: StudentPlan) -> None:
+    """Say before the first step what the objectives would miss at some later one."""
+    names = " + ".join(term.name for term in plan.terms)
+    if plan.reads_teacher and lists.unscored():
+        raise ValueError(
+            f"{names}: {lists.unscored()} of {len(lists.targets)} candidates have no teacher score; a missing score "
+            "has no stand-in, so score them or leave them out"
+        )
+    alone = int((lists.candidates(plan.reads_teacher) == 0).sum()) if plan.length > 1 else len(lists)
+    if alone and (plan.reads_teacher or not plan.in_batch):
+        raise ValueError(
+            f"{names}: {alone} of {len(lists)} lists of length {plan.length} offer nothing beside their positive; "
+            "there is no margin and no distribution to learn from, so leave these queries out"
+        )

@@ -1,0 +1,250 @@
+"""The student: a bi-encoder that gives queries and passages vectors of one space."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from models.batching import chunks_by_length, pad
+from models.folder import refuse_pickles
+from models.runtime import Runtime, half_twin, quiet, refresh_twin
+
+Tick = Callable[[int], None]
+WINDOW = 16384
+PASSAGE_NAMES = ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Vectors of texts and what they cost.
+
+    Attributes:
+        vectors: (N, d) float32, row i for text i; unit length where the similarity is cosine.
+        n_tokens: Tokens that the transformer read, special tokens included, padding not.
+        truncated: Texts that were longer than the model's maximum length.
+    """
+
+    vectors: NDArray[np.float32]
+    n_tokens: int
+    truncated: int
+
+
+class Student:
+    """A SentenceTransformer, read by token lists so that training and inference choose their own batches.
+
+    Attributes:
+        model: The SentenceTransformer, weights in float32.
+        runtime: Device, precision and threads.
+        query_prompt: Put before every query, in training, mining, evaluation and serving alike.
+        passage_prompt: Put before every passage.
+    """
+
+    def __init__(self, model: Any, runtime: Runtime) -> None:
+        self.model = model
+        self.runtime = runtime
+        self.query_prompt = _prompt(model, ["query"])
+        self.passage_prompt = _prompt(model, PASSAGE_NAMES)
+        self._half: nn.Module | None = None
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        runtime: Runtime,
+        max_length: int | None = None,
+        prompts: Mapping[str, str] | None = None,
+        trust_remote_code: bool = False,
+    ) -> Self:
+        """Load a SentenceTransformer folder.
+
+        Args:
+            path: The folder.
+            runtime: Where to compute.
+            max_length: Tokens kept of a text; None keeps the folder's own limit.
+            prompts: Overrides for "query" and "passage"; None keeps the folder's.
+            trust_remote_code: Run Python code that the folder brings.
+
+        Raises:
+            ValueError: The folder's model cannot be a student: another similarity than cosine or dot,
+                preprocessing other than plain tokenisation, code of its own without trust.
+        """
+        from sentence_transformers import SentenceTransformer
+
+        refuse_pickles(path)
+        with quiet():
+            model = SentenceTransformer(
+                str(path),
+                device=runtime.device,
+                trust_remote_code=trust_remote_code,
+                local_files_only=True,
+            ).float()
+        if max_length is not None:
+            model.max_seq_length = max_length
+        student = cls(model, runtime)
+        student._set_prompts(prompts or {})
+        return student
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        """How two vectors are compared; with cosine they are already of unit length."""
+        name = self.model.similarity_fn_name
+        return "cosine" if name == "cosine" else "dot"
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per vector."""
+        return int(self.model.get_embedding_dimension())
+
+    @property
+    def max_length(self) -> int:
+        """Tokens kept of a text, special tokens included."""
+        return int(self.model.max_seq_length)
+
+    def query_text(self, text: str) -> str:
+        """Write a query as the model reads it."""
+        return self.query_prompt + text
+
+    def passage_text(self, text: str) -> str:
+        """Write a passage as the model reads it."""
+        return self.passage_prompt + text
+
+    def tokenize_queries(self, texts: Sequence[str]) -> list[list[int]]:
+        """Turn queries into token lists: prompt and special tokens included, cut at the maximum length."""
+        return self._tokenize([self.query_text(text) for text in texts])[0]
+
+    def tokenize_passages(self, texts: Sequence[str]) -> list[list[int]]:
+        """Turn passages into token lists: prompt and special tokens included, cut at the maximum length."""
+        return self._tokenize([self.passage_text(text) for text in texts])[0]
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        """Give token lists vectors, with gradient and under the runtime's autocast.
+
+        Args:
+            tokens: N token lists, padded here to the longest.
+
+        Returns:
+            (N, d) float32 on the runtime's device; of unit length where the similarity is cosine.
+        """
+        with self.runtime.autocast():
+            features = self.model[0](self._features(tokens))
+        return self._finish(features)
+
+    def scores(self, queries: Tensor, passages: Tensor) -> Tensor:
+        """Compare vectors that `embed` made: (B, d) and (N, d) give (B, N) similarities in float32."""
+        return queries @ passages.T
+
+    def encode_queries(self, texts: Sequence[str], batch_tokens: int = 8192, tick: Tick | None = None) -> Encoded:
+        """Give queries vectors, in the order of the texts; `tick` is told how many were done."""
+        return self._encode([self.query_text(text) for text in texts], batch_tokens, tick)
+
+    def encode_passages(self, texts: Sequence[str], batch_tokens: int = 8192, tick: Tick | None = None) -> Encoded:
+        """Give passages vectors, in the order of the texts; `tick` is told how many were done."""
+        return self._encode([self.passage_text(text) for text in texts], batch_tokens, tick)
+
+    def save(self, path: Path) -> None:
+        """Write a SentenceTransformer folder (safetensors) that gives the same vectors anywhere."""
+        names = [name for name in PASSAGE_NAMES if name == "document" or name in self.model.prompts]
+        passage = dict.fromkeys(names, self.passage_prompt)
+        self.model.prompts = {**self.model.prompts, "query": self.query_prompt, **passage}
+        with quiet():
+            self.model.save_pretrained(str(path), create_model_card=False, safe_serialization=True)
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Yield what an optimizer trains."""
+        return iter(self.model.parameters())
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield what an optimizer trains, with names, so that biases and norms can be left undecayed."""
+        return iter(self.model.named_parameters())
+
+    def train(self) -> None:
+        """Turn dropout on."""
+        self.model.train()
+
+    def eval(self) -> None:
+        """Turn dropout off."""
+        self.model.eval()
+
+    def state(self) -> dict[str, Tensor]:
+        """Copy every weight of every module (pooling and dense layers too) to the CPU."""
+        return {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Put weights back that `state` copied."""
+        self.model.load_state_dict(dict(state), strict=True)
+
+    def _set_prompts(self, prompts: Mapping[str, str]) -> None:
+        unknown = sorted(set(prompts) - {"query", "passage"})
+        if unknown:
+            raise ValueError(f"prompts {unknown} are unknown; a student has one for 'query' and one for 'passage'")
+        self.query_prompt = prompts.get("query", self.query_prompt)
+        self.passage_prompt = prompts.get("passage", self.passage_prompt)
+
+    def _tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+        """Tokenise whole texts, so that their true length is known, and cut only those that are too long."""
+        if not texts:
+            return [], 0
+        options = {"padding": False, "return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+        rows = self.model.tokenizer(list(texts), truncation=False, **options)["input_ids"]
+        long = [number for number, row in enumerate(rows) if len(row) > self.max_length]
+        if long:
+            some = [texts[number] for number in long]
+            cut = self.model.tokenizer(some, truncation=True, max_length=self.max_length, **options)["input_ids"]
+            for number, row in zip(long, cut, strict=True):
+                rows[number] = row
+        return rows, len(long)
+
+    def _encode(self, texts: list[str], batch_tokens: int, tick: Tick | None) -> Encoded:
+        training = self.model.training
+        self.model.eval()
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        n_tokens = truncated = 0
+        first = self._first_for_inference()
+        with torch.inference_mode():
+            for start in range(0, len(texts), WINDOW):
+                rows, cut = self._tokenize(texts[start : start + WINDOW])
+                lengths = [len(row) for row in rows]
+                n_tokens, truncated = n_tokens + sum(lengths), truncated + cut
+                for chunk in chunks_by_length(lengths, batch_tokens):
+                    features = first(self._features([rows[number] for number in chunk]))
+                    vectors[np.asarray(chunk) + start] = self._finish(features).cpu().numpy()
+                    if tick is not None:
+                        tick(len(chunk))
+        self.model.train(training)
+        return Encoded(vectors, n_tokens, truncated)
+
+    def _first_for_inference(self) -> nn.Module:
+        if self.runtime.precision == "fp32":
+            return self.model[0]  # type: ignore[no-any-return]
+        if self._half is None:
+            self._half = half_twin(self.model[0])
+        else:
+            refresh_twin(self.model[0], self._half)
+        return self._half
+
+    def _features(self, tokens: Sequence[Sequence[int]]) -> dict[str, Any]:
+        tokenizer = self.model.tokenizer
+        ids, mask = pad(tokens, tokenizer.pad_token_id, tokenizer.padding_side)
+        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in tokenizer.model_input_names:
+            features["token_type_ids"] = torch.zeros_like(ids)
+        features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
+        return {**features, "modality": "text"}
+
+    def _finish(self, features: dict[str, Any]) -> Tensor:
+        """Run pooling and what follows in float32, whatever the transformer ran in."""
+        features["token_embeddings"] = features["token_embeddings"].float()
+        for module in list(self.model)[1:]:
+            features = module(features)
+        vectors: Tensor = features["sentence_embedding"]
+        return vectors.float()
+
+
+def _prompt(model: Any, names: Sequence[str]) -> str:
+    """Take the first prompt that is not empty: libraries write out empty ones beside the author's."""
+    return next((model.prompts[name] for name in names if model.prompts.get(name)), "")

@@ -1,0 +1,259 @@
+"""The teacher: a cross-encoder that reads a query and a passage together and gives one raw logit."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from models.batching import chunks_by_length, pad
+from models.folder import parts, refuse_pickles
+from models.pairs import Pair, PairTokenizer, PairTokens
+from models.runtime import Runtime, half_twin, quiet, refresh_twin
+
+Tick = Callable[[int], None]
+
+
+class NonFiniteScore(ValueError):
+    """A teacher gave NaN or infinity for a pair."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Raw logits of pairs, in their order, and what they cost.
+
+    Attributes:
+        logits: (N,) float32; with two labels, the second's logit minus the first's.
+        n_tokens: (N,) int32, tokens of each input, special tokens included, padding not.
+        truncated: (N,) bool, True where the passage was cut.
+    """
+
+    logits: NDArray[np.float32]
+    n_tokens: NDArray[np.int32]
+    truncated: NDArray[np.bool_]
+
+
+class Teacher:
+    """A CrossEncoder of one or two labels, read by raw logits; its activation is recorded, never applied.
+
+    Attributes:
+        model: The CrossEncoder, weights in float32.
+        runtime: Device, precision and threads.
+        pairs: Makes its inputs; the query is never cut.
+    """
+
+    def __init__(self, model: Any, runtime: Runtime) -> None:
+        self.model = model
+        self.runtime = runtime
+        self.pairs = PairTokenizer(model.tokenizer, int(model.max_seq_length))
+        self._half: nn.Module | None = None
+
+    @classmethod
+    def load(cls, path: Path, runtime: Runtime, max_length: int | None = None, trust_remote_code: bool = False) -> Self:
+        """Load a CrossEncoder folder.
+
+        Args:
+            path: The folder.
+            runtime: Where to compute.
+            max_length: Tokens in an input; None keeps the folder's own limit.
+            trust_remote_code: Run Python code that the folder brings.
+
+        Raises:
+            ValueError: The folder has more than two labels, or no trained classification head, so
+                that its scores would be noise.
+        """
+        from sentence_transformers import CrossEncoder
+
+        refuse_pickles(path)
+        with quiet():
+            model = CrossEncoder(
+                str(path),
+                device=runtime.device,
+                max_length=max_length,
+                trust_remote_code=trust_remote_code,
+                local_files_only=True,
+            ).float()
+        if model.num_labels not in (1, 2):
+            raise ValueError(
+                f"{path}: the model has {model.num_labels} labels; a teacher needs one (relevance) or two (no, yes), "
+                "because which of more labels means relevant cannot be told"
+            )
+        _refuse_untrained_head(path, model)
+        model.eval()
+        return cls(model, runtime)
+
+    @classmethod
+    def from_encoder(cls, path: Path, runtime: Runtime, seed: int, max_length: int | None = None) -> Self:
+        """Start a teacher of one label from a bi-encoder's transformer; its head is new, drawn from the seed.
+
+        Args:
+            path: A SentenceTransformer folder, or a bare transformer's.
+            runtime: Where to compute.
+            seed: Seed of the new head.
+            max_length: Tokens in an input; None keeps the folder's own limit.
+        """
+        from sentence_transformers import CrossEncoder
+        from sentence_transformers.base.modules import Transformer
+
+        options = {"local_files_only": True}
+        with torch.random.fork_rng(), quiet():
+            torch.manual_seed(seed)
+            transformer = Transformer(
+                str(parts(path)[0].folder),
+                transformer_task="sequence-classification",
+                model_kwargs=dict(options),
+                processor_kwargs={**options, **({} if max_length is None else {"model_max_length": max_length})},
+                config_kwargs={**options, "num_labels": 1},
+            )
+        model = CrossEncoder(modules=[transformer], device=runtime.device).float()
+        model.eval()
+        return cls(model, runtime)
+
+    @property
+    def max_length(self) -> int:
+        """Tokens in an input, special tokens included."""
+        return self.pairs.max_length
+
+    @property
+    def labels(self) -> int:
+        """Outputs of the head, 1 or 2."""
+        return int(self.model.num_labels)
+
+    @property
+    def activation(self) -> str:
+        """Name of what `CrossEncoder.predict` puts on the logits by default; never applied here."""
+        return type(self.model.activation_fn).__name__
+
+    def score(self, pairs: Sequence[Pair], batch_tokens: int = 8192, tick: Tick | None = None) -> Scores:
+        """Score (query, passage) pairs, in their order; `tick` is told how many were done.
+
+        Raises:
+            ValueError: A query alone fills the input.
+            NonFiniteScore: A logit is NaN or infinite; the pair is named.
+        """
+        training = self.model.training
+        self.model.eval()
+        prepared = self.pairs.prepare(pairs)
+        logits = np.empty(len(pairs), dtype=np.float32)
+        first = self._first_for_inference()
+        with torch.inference_mode():
+            for chunk in chunks_by_length(prepared.lengths.tolist(), batch_tokens):
+                made = self._finish(first(self._features(prepared.inputs(chunk)))).cpu().numpy()
+                _refuse_non_finite(made, [pairs[number] for number in chunk])
+                logits[chunk] = made
+                if tick is not None:
+                    tick(len(chunk))
+        self.model.train(training)
+        return Scores(logits, prepared.lengths, prepared.truncated)
+
+    def assemble(self, pairs: Sequence[Pair]) -> list[PairTokens]:
+        """Turn pairs into inputs for `forward`; only passages are cut."""
+        return self.pairs.prepare(pairs).inputs(range(len(pairs)))
+
+    def forward(self, inputs: Sequence[PairTokens]) -> Tensor:
+        """Give N inputs their logits, (N,) float32, with gradient and under the runtime's autocast."""
+        with self.runtime.autocast():
+            features = self.model[0](self._features(inputs))
+        return self._finish(features)
+
+    def save(self, path: Path) -> None:
+        """Write a CrossEncoder folder (safetensors).
+
+        Its activation stays what it was (Sigmoid where none was set), so `CrossEncoder.predict` gives
+        probabilities by default and these logits with `activation_fn=torch.nn.Identity()`.
+        """
+        with quiet():
+            self.model.save_pretrained(str(path), create_model_card=False, safe_serialization=True)
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Yield what an optimizer trains."""
+        return iter(self.model.parameters())
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield what an optimizer trains, with names, so that biases and norms can be left undecayed."""
+        return iter(self.model.named_parameters())
+
+    def train(self) -> None:
+        """Turn dropout on."""
+        self.model.train()
+
+    def eval(self) -> None:
+        """Turn dropout off."""
+        self.model.eval()
+
+    def state(self) -> dict[str, Tensor]:
+        """Copy every weight to the CPU."""
+        return {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Put weights back that `state` copied."""
+        self.model.load_state_dict(dict(state), strict=True)
+
+    def _first_for_inference(self) -> nn.Module:
+        if self.runtime.precision == "fp32":
+            return self.model[0]  # type: ignore[no-any-return]
+        if self._half is None:
+            self._half = half_twin(self.model[0])
+        else:
+            refresh_twin(self.model[0], self._half)
+        return self._half
+
+    def _features(self, inputs: Sequence[PairTokens]) -> dict[str, Any]:
+        tokenizer = self.model.tokenizer
+        ids, mask = pad([row.ids for row in inputs], tokenizer.pad_token_id, tokenizer.padding_side)
+        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in tokenizer.model_input_names:
+            features["token_type_ids"], _ = pad([row.types for row in inputs], 0, tokenizer.padding_side)
+        features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
+        return {**features, "modality": "text"}
+
+    def _finish(self, features: dict[str, Any]) -> Tensor:
+        scores: Tensor = features["scores"].float()
+        if scores.ndim == 1 or scores.shape[1] == 1:
+            return scores.reshape(-1)
+        return scores[:, 1] - scores[:, 0]
+
+
+def _refuse_non_finite(logits: NDArray[np.float32], pairs: Sequence[Pair]) -> None:
+    broken = np.flatnonzero(~np.isfinite(logits))
+    if broken.size:
+        query, passage = pairs[int(broken[0])]
+        raise NonFiniteScore(
+            f"the teacher gave {logits[broken[0]]} for query {query[:80]!r} and passage {passage[:80]!r} "
+            f"({broken.size} of {len(pairs)} pairs in this batch); stored, it would outrank or hide every other "
+            "passage of the query"
+        )
+
+
+def _refuse_untrained_head(path: Path, model: Any) -> None:
+    """Refuse weights that loading drew at random because the checkpoint has none."""
+    from safetensors import safe_open
+
+    folder = parts(path)[0].folder
+    stored: set[str] = set()
+    for file in folder.glob("*.safetensors"):
+        with safe_open(str(file), "pt") as tensors:
+            stored |= set(tensors.keys())
+    if set(model[0].model.state_dict()) <= stored:
+        return
+    missing = _missing_weights(folder)
+    if missing:
+        raise ValueError(
+            f"{path}: the checkpoint has no {', '.join(missing[:4])}: its classification head would be random numbers "
+            "and so would every score; a teacher needs a trained cross-encoder (or a recipe with [teach])"
+        )
+
+
+def _missing_weights(folder: Path) -> list[str]:
+    """Ask the library itself, which knows old names of weights."""
+    from transformers import AutoModelForSequenceClassification
+
+    with torch.random.fork_rng(), quiet():
+        _, report = AutoModelForSequenceClassification.from_pretrained(
+            str(folder), output_loading_info=True, local_files_only=True
+        )
+    return sorted(report["missing_keys"])
