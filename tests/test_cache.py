@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tiny import sentences
 from torch import Tensor
 
 from models.batching import chunks_by_length
@@ -17,7 +18,6 @@ from models.loop import StudentPlan, batch_loss, chunked
 from models.objectives import Term
 from models.runtime import Runtime
 from models.student import Student
-from tests.tiny import sentences
 
 FP32 = Runtime("cpu", "fp32", 1)
 EVERYTHING = 10_000

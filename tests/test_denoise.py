@@ -297,9 +297,10 @@ def test_a_blend_without_calibration_is_refused(tmp_path: Path) -> None:
 def test_calibration_and_blend_are_part_of_the_name(tmp_path: Path) -> None:
     """Pitfall 2: the verdicts of another calibration served because the file exists."""
     known = evidence(tmp_path, CANDIDATES, some_logits())
-    teachers = [teacher(), teacher(a=2.0, calibrated=True), teacher(calibrated=True, blend=Blend(weight=0.5))]
+    mixed = [teacher(calibrated=True, blend=Blend(weight=weight)) for weight in (0.5, 0.25)]
+    teachers = [teacher(), teacher(a=2.0, calibrated=True), teacher(b=1.0, calibrated=True), *mixed]
     made = [judge_candidates(tmp_path, known, each, Denoising()) for each in teachers]
-    assert len({artifact.fingerprint for artifact in made}) == 3
+    assert len({artifact.fingerprint for artifact in made}) == len(teachers)
     assert judge_candidates(tmp_path, known, teachers[0], Denoising()) == made[0]
 
 

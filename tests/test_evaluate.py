@@ -260,10 +260,12 @@ def test_other_prompts_or_length_make_another_student(tmp_path: Path, tiny_stude
     where = Where(home=tmp_path, device="cpu", precision="fp32", threads=1)
     plain = base_student(where, StudentSettings(model=str(tiny_student)))
     prompted = base_student(where, StudentSettings(model=str(tiny_student), prompts={"query": "ask: "}))
+    bare = base_student(where, StudentSettings(model=str(tiny_student), prompts={"query": ""}))
     shorter = base_student(where, StudentSettings(model=str(tiny_student), max_length=8))
-    assert len({plain.fingerprint, prompted.fingerprint, shorter.fingerprint}) == 3
+    assert len({base.fingerprint for base in (plain, prompted, bare, shorter)}) == 4
     loaded = Student.load(prompted.path, configure("cpu", "fp32", 1))
     assert (loaded.query_prompt, loaded.passage_prompt) == ("ask: ", "passage ")
+    assert Student.load(bare.path, configure("cpu", "fp32", 1)).query_prompt == ""
     assert describe_student(prompted.path)["prompts"]["query"] == "ask: "
     assert Student.load(shorter.path, configure("cpu", "fp32", 1)).max_length == 8
     assert describe_student(shorter.path)["max_length"] == 8

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiny import sentences
+from training import FP32, PLAN, Killed, N, by_weights, flat, kill_after, make_lists, scripted, timeless, train
 
 from models.checkpoint import Checkpoints
 from models.loop import train_student
 from models.objectives import Term
 from models.schedule import make_optimizer, rate
 from models.student import Student
-from tests.tiny import sentences
-from tests.training import FP32, PLAN, Killed, N, by_weights, flat, kill_after, make_lists, scripted, timeless, train
 
 
 @pytest.mark.parametrize("cache", [False, True])

@@ -190,6 +190,12 @@ def test_ingesting_the_same_folder_twice_changes_nothing(tmp_path: Path) -> None
     assert len(before) == 6
     assert select(again, EVERYTHING) == before
     assert select(again, "SELECT count(*) FROM labels") == [(4,)]
+    placed = select(
+        again,
+        "SELECT r.run_id, r.round, r.step, a.fingerprint FROM rounds AS r "
+        "JOIN artifacts AS a ON a.artifact_id = r.artifact_id",
+    )
+    assert sorted(placed) == [(number, 0, "ingest", first.fingerprint) for number in (run.id, again.id)]
 
 
 def test_an_edited_folder_keeps_what_is_unchanged_and_closes_what_is_gone(tmp_path: Path) -> None:

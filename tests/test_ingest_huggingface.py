@@ -59,8 +59,10 @@ def test_its_identity_is_the_rows_that_are_read(tmp_path: Path) -> None:
     assert tables_fingerprint(first, COLUMNS) == tables_fingerprint(other, COLUMNS)
     edited = load_tables(str(save(tmp_path / "c", train=TRAIN, validation={**DEV, "answer": ["A house."]})), "")
     assert tables_fingerprint(first, COLUMNS) != tables_fingerprint(edited, COLUMNS)
-    moved = load_tables(str(save(tmp_path / "d", train=TRAIN, test=DEV)), "")
-    assert tables_fingerprint(first, COLUMNS) != tables_fingerprint(moved, COLUMNS)
+    for other_split in ("guard", "test"):
+        moved = load_tables(str(save(tmp_path / other_split, train=TRAIN, **{other_split: DEV})), "")
+        named = load_tables(str(save(tmp_path / f"dev-{other_split}", train=TRAIN, dev=DEV)), "")
+        assert tables_fingerprint(named, COLUMNS) != tables_fingerprint(moved, COLUMNS)
 
 
 def test_the_artifact_is_made_from_it(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_a_query_keeps_its_side_when_others_come_and_go() -> None:
     few = sides(many(200))
     more = sides(many(900).sample(fraction=1.0, shuffle=True, seed=1))
     assert set(few.values()) == {"train", "dev"}
+    assert few == {name: "dev" if point(name) < 0.2 else "train" for name in few}
     assert {name: more[name] for name in few} == few
 
 

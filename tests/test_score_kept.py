@@ -29,15 +29,15 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
     return Counting(monkeypatch)
 
 
-def stop_at(number: int, counting: Counting) -> None:
-    """Interrupt the process's work as a signal would, in the middle of the given shard."""
+def stop_at(number: int, counting: Counting, error: type[BaseException] = KeyboardInterrupt) -> None:
+    """Interrupt the work in the middle of the given shard, as a signal or an error would."""
     seen = 0
 
     def before(pairs: Sequence[tuple[str, str]]) -> None:
         nonlocal seen
         seen += 1
         if seen == number:
-            raise KeyboardInterrupt
+            raise error
 
     counting.before = before
 
@@ -60,6 +60,20 @@ def test_an_interrupted_run_goes_on_and_ends_bit_equal(tmp_path: Path, teacher: 
     assert pl.read_parquet(artifact.file("scores.parquet")).equals(expected)
     assert [path.name.partition("-")[2] for path in cut_off.shard_files()] == [f"{n:04d}.parquet" for n in range(4)]
     assert artifact.facts["new"] == 180
+
+
+def test_a_lost_file_of_scores_that_are_stored_is_not_computed_again(bench: Bench, counting: Counting) -> None:
+    pairs = bench.pairs(list(QUERIES), PASSAGES)
+    stop_at(3, counting, ValueError)
+    with pytest.raises(RuntimeError, match="1 of 4 shards failed"):
+        bench.score(pairs)
+    stored = bench.stored(pairs).height
+    assert stored == sum(pl.read_parquet(path).height for path in bench.shard_files())
+    bench.shard_files()[0].unlink()
+    counting.pairs.clear()
+    counting.before = lambda pairs: None
+    bench.score(pairs)
+    assert len(counting.pairs) == 180 - stored
 
 
 def test_a_finished_shard_that_was_not_loaded_is_loaded_not_computed(
@@ -111,6 +125,7 @@ def test_shards_of_texts_that_only_another_corpus_has_wait_for_it(bench: Bench, 
     few = smaller.pairs(list(QUERIES), PASSAGES[:5])
     smaller.score(few)
     assert smaller.stored(pairs).height == 30
+    shutil.rmtree(bench.root / "score")
     whole = open_bench(bench.home, bench.teacher)
     whole.score(pairs)
     assert counting.pairs == [] and whole.stored(pairs).height == 180
@@ -152,12 +167,12 @@ def test_scoring_goes_on_while_somebody_holds_the_warehouse(bench: Bench, counti
     """Pitfall 45: a reader that keeps the file open must delay loading, never scoring."""
     pairs = bench.pairs(list(QUERIES), PASSAGES)
     held, release = threading.Event(), threading.Event()
-    seen: list[int] = []
+    seen: list[bool] = []
 
     def hold() -> None:
         with warehouse_of(bench.run.where).read():
             held.set()
-            release.wait(15)
+            release.wait(6)
 
     reader = threading.Thread(target=hold)
 
@@ -165,14 +180,14 @@ def test_scoring_goes_on_while_somebody_holds_the_warehouse(bench: Bench, counti
         if not reader.is_alive() and not seen:
             reader.start()
             held.wait(5)
-        seen.append(len(pairs))
+        seen.append(reader.is_alive())
         if len(seen) == 4:
             threading.Timer(0.3, release.set).start()
 
     counting.before = before
     bench.score(pairs)
     reader.join()
-    assert len(seen) == 4 and bench.stored(pairs).height == 180
+    assert seen == [True] * 4 and bench.stored(pairs).height == 180
 
 
 def test_a_shard_says_where_it_was_computed(bench: Bench) -> None:

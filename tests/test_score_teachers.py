@@ -153,3 +153,17 @@ def test_where_ranks_move_auto_takes_fp32_and_bf16_by_name_is_refused(
 def test_fp32_compares_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settled(tmp_path, BAD, "fp32", monkeypatch) == ("fp32", 0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_shards_say_which_arithmetic_the_comparison_allowed(
+    tmp_path: Path, tiny_teacher: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real comparison of the tiny teacher: whatever it finds decides, and is what every shard records."""
+    monkeypatch.setattr(models.runtime, "native_bf16", lambda device: True)
+    bench = open_bench(tmp_path, TeacherRef(fingerprint="compared-teacher", path=tiny_teacher, name="tiny"))
+    where = bench.run.where.model_copy(update={"precision": "auto"})
+    bench.run = bench.run.model_copy(update={"where": where})
+    artifact = bench.score(bench.pairs(ASKED, PASSAGES[:12]))
+    found = Agreement(**json.loads((bench.shard_files()[0].parent / "precision-bf16-cpu.json").read_text("utf-8")))
+    assert found.pairs == 72 and found.comparisons > 100 and 0 < found.largest < found.deviation
+    assert artifact.facts["precision"] == ["bf16" if found.agrees else "fp32"]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiny import WORDS
 from torch.nn import functional
 
 from models.runtime import Runtime
 from models.teacher import Teacher
 from models.teaching import TeacherPlan, TeachingLists, train_teacher
-from tests.tiny import WORDS
 
 FP32 = Runtime("cpu", "fp32", 1)
 P = 40

@@ -75,6 +75,7 @@ def test_a_question_is_answered_with_columns_and_rows(wh: Warehouse) -> None:
     assert select(wh, "SELECT 1 AS x, 2 AS x") == (["x", "x"], [(1, 2)])
     assert select(wh, "SELECT 1 AS x WHERE false") == (["x"], [])
     assert select_arrow(wh, "FROM top_k('big', 1)").num_rows == 2
+    assert select(wh, "SELECT current_setting('lock_configuration')")[1] == [(True,)]
     # Times carry their zone, whatever packages are installed.
     ((started,),) = select(wh, "SELECT started_at FROM runs")[1]
     assert started.tzinfo is not None
@@ -161,6 +162,15 @@ def test_an_earlier_file_is_upgraded_with_its_rows_and_its_comments_are_said_aga
     assert sample.rows(mine, "SELECT count(*) FROM leaderboard") == [(2,)]
     assert sample.rows(mine, "SELECT count(*), max(version) FROM schema_version") == [(2, 20300101000000)]
     assert sample.rows(mine, "SELECT count(*) FROM teacher_scores") == [(8,)]
+
+
+def test_views_that_changed_without_a_migration_are_applied(mine: Warehouse) -> None:
+    described = sample.rows(mine, COMMENTS)
+    with mine.write() as con:
+        con.execute("CREATE OR REPLACE VIEW leaderboard AS SELECT 1 AS one")
+        con.execute("UPDATE schema_version SET surface = 'what an earlier version had'")
+    start_run(mine, "distill", "sample", "{}", {})
+    assert sample.rows(mine, COMMENTS) == described
 
 
 def test_a_migration_that_fails_changes_nothing(

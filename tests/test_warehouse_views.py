@@ -190,6 +190,14 @@ def test_a_run_that_finds_everything_done_costs_nothing(mine: Warehouse) -> None
     assert cost(mine, 1).rows() == [(1, 8, 6, 2, 42, 1, 2.5, 10.0)]
 
 
+def test_an_artifact_from_before_the_run_is_found_not_made(mine: Warehouse) -> None:
+    """A new warehouse beside old artifacts: the first run to register them did not pay for them."""
+    again = start_run(mine, "distill", "sample", "{}", {})
+    told = {**sample.about("score", "s0", pairs=8, new=8, tokens=42), "made_at": "2020-01-01T00:00:00+00:00"}
+    link_round(mine, again, 1, "score", register_artifact(mine, again, told, "artifacts/old"))
+    assert cost(mine, again).rows() == [(1, 8, 0, 8, 0, None, 0.0, 0.0)]
+
+
 def test_an_unscored_candidate_is_shown_and_is_in_no_list(mine: Warehouse) -> None:
     """Pitfall 8: a missing score filled with a default."""
     with mine.write() as con:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from tiny import sentences
 
 from models.fitting import Trained
 from models.lists import Judged, Role, TrainingLists, pair_keys
@@ -15,7 +16,6 @@ from models.loop import StudentPlan, train_student
 from models.objectives import Term
 from models.runtime import Runtime
 from models.student import Student
-from tests.tiny import sentences
 
 FP32 = Runtime("cpu", "fp32", 1)
 KL = (Term("kl", tau=0.1, teacher_tau=2.0), Term("contrastive", weight=0.5, tau=0.1))

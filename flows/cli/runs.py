@@ -19,4 +19,4 @@ def runs(home: Home = HERE, format: Format = "table") -> None:
     if found.is_empty() and format == "table":
         typer.echo("Nothing has run here yet.")
         return
-    show(found.with_columns(pl.col("seconds").round(1)), format)
+    show(found.with_columns(pl.col("seconds").round().cast(pl.Int64)), format)

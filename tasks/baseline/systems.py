@@ -88,10 +88,9 @@ def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: s
 
     def build(folder: Path) -> Mapping[str, Any]:
         runtime = configure(where.device, where.precision, where.threads)
-        own = Student.load(path, runtime)
-        prompts = {"query": own.query_prompt, "passage": own.passage_prompt}
-        prompts.update({str(kind): text for kind, text in settings.prompts.items()})
-        student = Student.load(path, runtime, settings.max_length, prompts)
+        student = Student.load(path, runtime, settings.max_length)
+        student.query_prompt = settings.prompts.get("query", student.query_prompt)
+        student.passage_prompt = settings.prompts.get("passage", student.passage_prompt)
         student.save(folder / "model")
         return {"model": settings.model, "max_length": student.max_length}
 

@@ -88,8 +88,9 @@ def _serving(model: Mapping[str, Any]) -> str:
     prompts = {name: text for name, text in model["prompts"].items() if text}
     listed = ", ".join(f"{name} {json.dumps(text, ensure_ascii=False)}" for name, text in sorted(prompts.items()))
     written = f"Prompts: {plain(listed)}; the methods above put them in front." if listed else "It uses no prompts."
+    cut = f"after {model['max_length']} tokens" if model["max_length"] else "where the tokenizer says"
     return (
-        f"Similarity: {model['similarity']}. Texts are cut after {model['max_length']} tokens. {written}\n\n"
+        f"Similarity: {model['similarity']}. Texts are cut {cut}. {written}\n\n"
         "Vectors of this model and of the one it started from lie in different spaces: encode every passage again, "
         "and never search the vectors of one with the queries of the other."
     )
