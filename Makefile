@@ -35,7 +35,6 @@ $(READY): pyproject.toml constraints.txt
 	  echo "remine needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1);"; \
 	  echo "name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,dev,hub]'
 	@touch $(READY)

@@ -12,8 +12,8 @@ from tasks.score.task import score
 from tasks.settings import Settings
 from tasks.teach.task import TeacherPlanning
 from tasks.teach.teaching import Lectern
+from tasks.train.lesson import Lesson
 from tasks.train.rounds import start_of
-from tasks.train.task import Lesson
 from tasks.warmup.settings import Warmup
 
 

@@ -72,7 +72,9 @@ def _heads(transformer: nn.Module) -> list[nn.Module]:
 
 
 def _to_float32(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(value.float() if isinstance(value, Tensor) and value.is_floating_point() else value for value in inputs)
+    return tuple(
+        value.float() if isinstance(value, Tensor) and value.is_floating_point() else value for value in inputs
+    )
 
 
 class PackedLinear(nn.Module):
@@ -158,5 +160,12 @@ def _takes_gelu(module: nn.Module) -> bool:
 def _is_residual(module: nn.Module) -> bool:
     """See the end of a BERT-like block: exactly a linear layer, a norm and a dropout, called with a residual."""
     names = {name for name, child in module._modules.items() if child is not None}
-    kinds = ("BertSelfOutput", "BertOutput", "RobertaSelfOutput", "RobertaOutput", "XLMRobertaSelfOutput", "XLMRobertaOutput")
+    kinds = (
+        "BertSelfOutput",
+        "BertOutput",
+        "RobertaSelfOutput",
+        "RobertaOutput",
+        "XLMRobertaSelfOutput",
+        "XLMRobertaOutput",
+    )
     return type(module).__name__ in kinds and names == {"dense", "LayerNorm", "dropout"}

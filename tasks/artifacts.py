@@ -50,9 +50,7 @@ def name_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
     return Artifact(step=step, fingerprint=print_, path=root / step / print_[:16])
 
 
-def make_artifact(
-    root: Path, step: str, code: int, settings: Any, inputs: Mapping[str, str], build: Build
-) -> Artifact:
+def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mapping[str, str], build: Build) -> Artifact:
     """Return the artifact of these settings and inputs, building it if it is not there.
 
     Args:
@@ -67,7 +65,8 @@ def make_artifact(
     if (artifact.path / "artifact.json").exists():
         return artifact
     beside = artifact.path.with_name(f"{artifact.path.name}.tmp-{os.getpid()}")
-    shutil.rmtree(beside, ignore_errors=True)
+    for left in artifact.path.parent.glob(f"{artifact.path.name}.tmp-*"):  # one run at a time: whoever wrote it is gone
+        shutil.rmtree(left, ignore_errors=True)
     beside.mkdir(parents=True)
     started = time.monotonic()
     try:
@@ -97,7 +96,7 @@ def publish_folder(beside: Path, path: Path) -> None:
             sync(item)
     if path.exists():
         shutil.rmtree(path)
-    os.replace(beside, path)
+    beside.replace(path)
     sync(path.parent)
 
 

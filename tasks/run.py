@@ -23,7 +23,11 @@ def opened_run(flow: str, name: str, recipe: Settings, where: Where) -> Iterator
         where: Machine and paths.
     """
     where.home.mkdir(parents=True, exist_ok=True)
-    facts = {"flow_run_id": flow_run_id(), "where": json.loads(where.model_dump_json()), "versions": installed_versions()}
+    facts = {
+        "flow_run_id": flow_run_id(),
+        "where": json.loads(where.model_dump_json()),
+        "versions": installed_versions(),
+    }
     warehouse = warehouse_of(where)
     run = Run(id=start_run(warehouse, flow, name, recipe.model_dump_json(), facts), recipe=name, where=where)
     try:

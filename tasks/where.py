@@ -11,7 +11,7 @@ from tasks.settings import Settings
 class Where(Settings):
     """Machine, paths and sizes of inference; changing them never makes anything stale."""
 
-    home: Path = Field(Path("."), description="Folder that holds warehouse.duckdb and data/artifacts.")
+    home: Path = Field(Path(), description="Folder that holds warehouse.duckdb and data/artifacts.")
     device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="Where tensors live.")
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto", description="Arithmetic of inference and training; auto takes bf16 where the hardware has it."

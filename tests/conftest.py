@@ -10,7 +10,6 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
 import torch
-
 from tiny import make_student, make_teacher
 
 torch.set_num_threads(1)

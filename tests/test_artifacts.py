@@ -66,3 +66,13 @@ def test_a_file_that_went_missing_is_named(tmp_path: Path) -> None:
     (artifact.path / "out.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"out\.txt.*incomplete"):
         artifact.file("out.txt")
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+    """Pitfall 4: nothing is cleaned up after a kill but by the next start."""
+    named = name_artifact(tmp_path, "mine", 1, {}, {})
+    left = named.path.with_name(f"{named.path.name}.tmp-999999")
+    left.mkdir(parents=True)
+    (left / "out.txt").write_text("half")
+    make_artifact(tmp_path, "mine", 1, {}, {}, writes("whole", []))
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == [named.path.name]

@@ -128,7 +128,9 @@ def test_the_second_round_scores_only_what_is_new(home: Path) -> None:
 def test_the_warehouse_is_in_order(home: Path) -> None:
     found = quality(Warehouse(home / "warehouse.duckdb"))
     assert found.height == 0, found
-    assert rows(Warehouse(home / "warehouse.duckdb"), "SELECT count(*) >= 8, sum(problems) FROM data_quality") == [(True, 0)]
+    assert rows(Warehouse(home / "warehouse.duckdb"), "SELECT count(*) >= 8, sum(problems) FROM data_quality") == [
+        (True, 0)
+    ]
 
 
 def test_no_dev_or_test_query_was_mined(home: Path) -> None:

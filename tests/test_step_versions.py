@@ -88,11 +88,15 @@ def digest(path: Path, versioned: set[str]) -> str:
         tree = ast.parse(each.read_text("utf-8"))
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
-            if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-                if isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
-                    body.pop(0)
+            if isinstance(body, list) and body and is_docstring(body[0]):
+                body.pop(0)
         hasher.update(each.relative_to(ROOT).as_posix().encode() + ast.dump(tree).encode())
     return hasher.hexdigest()
+
+
+def is_docstring(node: ast.AST) -> bool:
+    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return constant and isinstance(node.value.value, str)
 
 
 def current() -> dict[str, dict[str, str | int]]:

@@ -39,9 +39,7 @@ def ranked(root: Path, right_rank: int = 2) -> Artifact:
             right = PASSAGES[16 + place]
             others = [text for text in PASSAGES if text != right][:4]
             listed = [*others[: right_rank - 1], right, *others[right_rank - 1 :]]
-            rows += [
-                (text_hash(query), text_hash(text), rank, 1.0 / rank) for rank, text in enumerate(listed, start=1)
-            ]
+            rows += [(text_hash(query), text_hash(text), rank, 1.0 / rank) for rank, text in enumerate(listed, start=1)]
         names = {"query_hash": pl.Int64, "passage_hash": pl.Int64, "rank": pl.Int32, "score": pl.Float32}
         frame = pl.DataFrame(rows, schema=names, orient="row")
         frame.write_parquet(folder / "ranking.parquet")

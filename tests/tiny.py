@@ -5,11 +5,65 @@ from typing import Any
 
 import torch
 
-WORDS = (
-    "the a of in to is and how what open read write file list dict sort filter group join table row column "
-    "red blue green cat dog house tree river number string date time count sum mean plot print loop index "
-    "query passage model train score rank first last new old long short fast slow big small"
-).split()
+WORDS = [
+    "the",
+    "a",
+    "of",
+    "in",
+    "to",
+    "is",
+    "and",
+    "how",
+    "what",
+    "open",
+    "read",
+    "write",
+    "file",
+    "list",
+    "dict",
+    "sort",
+    "filter",
+    "group",
+    "join",
+    "table",
+    "row",
+    "column",
+    "red",
+    "blue",
+    "green",
+    "cat",
+    "dog",
+    "house",
+    "tree",
+    "river",
+    "number",
+    "string",
+    "date",
+    "time",
+    "count",
+    "sum",
+    "mean",
+    "plot",
+    "print",
+    "loop",
+    "index",
+    "query",
+    "passage",
+    "model",
+    "train",
+    "score",
+    "rank",
+    "first",
+    "last",
+    "new",
+    "old",
+    "long",
+    "short",
+    "fast",
+    "slow",
+    "big",
+    "small",
+]
 LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)] + [str(digit) for digit in range(10)]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 POSITIONS = 64

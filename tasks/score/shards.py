@@ -86,8 +86,6 @@ def read_where(path: Path) -> dict[str, Any]:
 
     metadata = pq.read_schema(path).metadata or {}
     if WHERE.encode() not in metadata:
-        raise ValueError(
-            f"{path} doesn't say where it was computed; it is not a shard of ours; move it away"
-        )
+        raise ValueError(f"{path} doesn't say where it was computed; it is not a shard of ours; move it away")
     where: dict[str, Any] = json.loads(metadata[WHERE.encode()])
     return where

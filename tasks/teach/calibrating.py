@@ -1,6 +1,5 @@
 """Calibrating a teacher on dev: how much of it goes into the blend, and what its judgement means as a probability."""
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tasks.refs import Blend, TeacherRef
 
 VERSION = 1
 KEYS = ["query_hash", "passage_hash"]
-log = logging.getLogger("remine.teach")
 
 
 def calibrate_teacher(
@@ -41,16 +39,12 @@ def calibrate_teacher(
     def build(folder: Path) -> Mapping[str, Any]:
         judged = read_judged(corpus).splits["dev"]
         depth = int(ranked.about()["settings"]["rerank_depth"])
-        ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(
-            judged.select("query_hash").unique(), on="query_hash", how="semi"
-        )
+        of_dev = judged.select("query_hash").unique()
+        ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(of_dev, on="query_hash", how="semi")
         logits = pl.read_parquet(scored.file("scores.parquet")).select(*KEYS, "logit")
         pairs = ranking.filter(pl.col("rank") <= depth).join(logits, on=KEYS, how="inner")
         pairs = pairs.rename({"score": "similarity"})
-        table = {}
-        for weight in sorted(set(weights)):
-            raw = pairs.select(KEYS).with_columns(judgement=blended(pairs, weight))
-            table[weight] = mean_values(measure_queries(judged, rerank(ranking, raw, depth)))[measure]
+        table = {weight: _measured(ranking, pairs, judged, weight, depth)[measure] for weight in sorted(set(weights))}
         best = max(sorted(table, reverse=True), key=lambda weight: round(table[weight], 6))
         a, b = _fit(pairs, judged, best)
         return {"weight": best, "a": a, "b": b, "tried": {str(weight): value for weight, value in table.items()}}
@@ -97,6 +91,14 @@ def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple
             "a random head, query and passage swapped, or a wrong activation"
         )
     return a, b
+
+
+def _measured(
+    ranking: pl.DataFrame, pairs: pl.DataFrame, judged: pl.DataFrame, weight: float, depth: int
+) -> dict[str, float]:
+    """Measures of re-ranking by one blend."""
+    raw = pairs.select(KEYS).with_columns(judgement=blended(pairs, weight))
+    return mean_values(measure_queries(judged, rerank(ranking, raw, depth)))
 
 
 def _fit(pairs: pl.DataFrame, judged: pl.DataFrame, weight: float) -> tuple[float, float]:

@@ -81,7 +81,7 @@ def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
     """The phases of a teaching: point-wise, then list-wise where it is asked for."""
     from models.teaching import TeacherPlan
 
-    common = {
+    common: dict[str, Any] = {
         "warmup": settings.warmup_share,
         "batch": settings.batch,
         "length": 1 + settings.negatives,

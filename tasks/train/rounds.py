@@ -1,6 +1,7 @@
 """Training one round's student on the judged lists."""
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import polars as pl
 
 from tasks.artifacts import Artifact
 from tasks.refs import StudentRef
+from tasks.train.lesson import Lesson
 from tasks.train.settings import Training
 from tasks.train.training import Job, plan_options, run_job
 from tasks.where import Where
@@ -21,16 +23,12 @@ VERSION = 1
 log = logging.getLogger("remine.train")
 
 
-def train_round(
-    where: Where, corpus: Artifact, start: StudentRef, judged: Artifact, settings: Training, seed: int, measure: str
-) -> Artifact:
-    """Train from `start` on the verdicts of a round.
+def train_round(where: Where, lesson: Lesson, settings: Training, seed: int, measure: str) -> Artifact:
+    """Train on the verdicts of a round.
 
     Args:
         where: Machine and paths.
-        corpus: Texts and labels.
-        start: Weights to train from.
-        judged: The round's verdicts.
+        lesson: Corpus, starting weights and verdicts.
         settings: Objectives, lists and schedule.
         seed: Seed of draws and dropout.
         measure: The dev measure that chooses the checkpoint.
@@ -40,11 +38,11 @@ def train_round(
         step="train",
         code=VERSION,
         named={**settings.model_dump(mode="json", exclude={"start", "chunk_tokens"}), "seed": seed, "measure": measure},
-        corpus=corpus,
-        start=start,
-        inputs={"judged": judged.fingerprint},
+        corpus=lesson.corpus,
+        start=lesson.start,
+        inputs={"judged": lesson.judged.fingerprint},
         plan=plan,
-        lists=partial(_lists, corpus, judged, plan),
+        lists=partial(_lists, lesson, plan),
         measure=measure,
     )
     return run_job(where, job)
@@ -59,18 +57,18 @@ def round_plan(settings: Training, seed: int) -> "StudentPlan":
         Term(each.name, weight=each.weight, tau=each.tau, teacher_tau=each.teacher_tau, margin=each.margin)
         for each in settings.objectives
     )
-    memory = {"cache": True, "chunk_tokens": settings.chunk_tokens} if settings.chunk_tokens else {}
-    return StudentPlan(
-        **plan_options(settings, seed), **memory, length=settings.list_length, terms=terms, in_batch=settings.in_batch
+    plan = StudentPlan(
+        **plan_options(settings, seed), length=settings.list_length, terms=terms, in_batch=settings.in_batch
     )
+    return replace(plan, cache=True, chunk_tokens=settings.chunk_tokens) if settings.chunk_tokens else plan
 
 
-def _lists(corpus: Artifact, judged: Artifact, plan: "StudentPlan", student: "Student") -> "TrainingLists":
+def _lists(lesson: Lesson, plan: "StudentPlan", student: "Student") -> "TrainingLists":
     """Lists of the round; queries that offer nothing beside their positive are left out where that is needed."""
     from tasks.train.arrays import training_lists
 
-    verdicts = pl.read_parquet(judged.file("verdicts.parquet"))
-    lists = training_lists(corpus, verdicts, student)
+    verdicts = pl.read_parquet(lesson.judged.file("verdicts.parquet"))
+    lists = training_lists(lesson.corpus, verdicts, student)
     if not plan.reads_teacher and plan.in_batch:
         return lists
     usable = lists.candidates(plan.reads_teacher) > 0

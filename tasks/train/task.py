@@ -2,17 +2,9 @@
 
 from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run, StudentRef
-from tasks.settings import Settings
 from tasks.step import step
+from tasks.train.lesson import Lesson
 from tasks.train.settings import Training
-
-
-class Lesson(Settings):
-    """What one round's student learns from."""
-
-    corpus: Artifact
-    start: StudentRef
-    judged: Artifact
 
 
 @step("train")
@@ -21,7 +13,7 @@ def train(run: Run, number: int, lesson: Lesson, settings: Training, seed: int, 
     from tasks.train.rounds import train_round
     from tasks.train.training import student_of
 
-    artifact = train_round(run.where, lesson.corpus, lesson.start, lesson.judged, settings, seed + number, measure)
+    artifact = train_round(run.where, lesson, settings, seed + number, measure)
     student = student_of(artifact, f"round-{number}")
     enter_training(run, number, artifact, student)
     return student

@@ -7,24 +7,18 @@ from tasks.warmup.settings import Warmup
 
 
 @step("warmup")
-def warmup(
-    run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, seed: int, measure: str
-) -> StudentRef:
+def warmup(run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, seed: int, measure: str) -> StudentRef:
     """Train the base on the labels alone: the miner of round 1, and the control."""
     return _warm(run, corpus, base, settings, (seed, measure, "warm"))
 
 
 @step("warmup-long")
-def warmup_long(
-    run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, seed: int, measure: str
-) -> StudentRef:
+def warmup_long(run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, seed: int, measure: str) -> StudentRef:
     """Train the base on the labels alone for as many steps as warm-up and a round: the equal-compute control."""
     return _warm(run, corpus, base, settings, (seed, measure, "warm-long"))
 
 
-def _warm(
-    run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, how: tuple[int, str, str]
-) -> StudentRef:
+def _warm(run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, how: tuple[int, str, str]) -> StudentRef:
     from tasks.train.training import student_of
     from tasks.warmup.warming import warm_student
 
