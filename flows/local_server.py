@@ -4,7 +4,6 @@ Its database is in `.prefect/` in the folder, and `.prefect/server.json` says wh
 process of its own: Prefect's in-process ("ephemeral") server loses the last states of a run.
 """
 
-import contextlib
 import json
 import os
 import socket
@@ -19,7 +18,8 @@ from flows.processes import Process, started, this_process
 from flows.server_note import ServerNote, stop
 
 READY_SECONDS = 90.0
-SETTLE_SECONDS = 5.0
+SETTLE_SECONDS = 20.0
+STILL_SECONDS = 1.5
 
 QUIET = {
     "DO_NOT_TRACK": "1",
@@ -128,16 +128,32 @@ class LocalServer(Connection):
             )
 
     def _settle(self) -> None:
-        """Let the server write down the last states of the runs that ended while this process used it."""
-        ended = {"end_time": {"after_": self._since}}
-        unfinished = {"state": {"type": {"any_": ["RUNNING", "PENDING"]}}}
-        body = json.dumps({"flow_runs": ended, "task_runs": unfinished}).encode()
+        """Let the server write down the last states of the runs that ended while this process used it.
+
+        They reach it as events, which it works off one after the other; when nothing has changed for a while and
+        no task run is left open, it has come to their end.
+        """
         deadline = time.monotonic() + SETTLE_SECONDS
+        before, since = (-1, -1), time.monotonic()
         while self.server.alive and time.monotonic() < deadline:
-            with contextlib.suppress(OSError, ValueError):
-                if json.loads(fetch(f"{self.url}/task_runs/count", body)) == 0:
+            try:
+                if not self._count("flow_runs"):
                     return
+                now = self._count("task_runs"), self._count("task_runs", "RUNNING", "PENDING")
+            except (OSError, ValueError):
+                now = (-1, -1)
+            if now != before:
+                before, since = now, time.monotonic()
+            if now[1] == 0 and time.monotonic() - since >= STILL_SECONDS:
+                return
             time.sleep(0.2)
+
+    def _count(self, kind: str, *states: str) -> int:
+        """How many flow runs that ended since this process came, or task runs of theirs, the server has."""
+        query: dict[str, object] = {"flow_runs": {"end_time": {"after_": self._since}}}
+        if states:
+            query["task_runs"] = {"state": {"type": {"any_": states}}}
+        return int(json.loads(fetch(f"{self.url}/{kind}/count", json.dumps(query).encode())))
 
     def _configure(self) -> dict[str, str | None]:
         hosts = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1,localhost"]))

@@ -6,6 +6,7 @@ is bounded by the chunk, whatever the loss; loss and gradients are those of the 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 RandomState = tuple[Tensor, ...]
 LossOf = Callable[..., Tensor]
+Within = Callable[[], AbstractContextManager[object]]
 
 
 class Group(NamedTuple):
@@ -27,7 +29,9 @@ class Group(NamedTuple):
     chunks: Sequence[list[int]]
 
 
-def backward(groups: Sequence[Group], loss_of: LossOf, device: str, cached: bool = False) -> float:
+def backward(
+    groups: Sequence[Group], loss_of: LossOf, device: str, cached: bool = False, within: Within = nullcontext
+) -> float:
     """Compute a loss over the outputs of groups and add its gradients to the model's parameters.
 
     Args:
@@ -35,12 +39,15 @@ def backward(groups: Sequence[Group], loss_of: LossOf, device: str, cached: bool
         loss_of: Takes one tensor of outputs per group and gives a scalar; draws nothing at random.
         device: Where the model is, whose random state is kept with each chunk.
         cached: Bound memory by the chunk, at the price of a second forward.
+        within: What all chunks' forwards run in, where nothing is cached: one autocast casts each weight once.
 
     Returns:
         The loss.
     """
     if not cached:
-        loss = loss_of(*[_ordered([group.run(chunk) for chunk in group.chunks], group.chunks) for group in groups])
+        with within():
+            outputs = [_ordered([group.run(chunk) for chunk in group.chunks], group.chunks) for group in groups]
+        loss = loss_of(*outputs)
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
     states: list[list[RandomState]] = []

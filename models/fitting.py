@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from models.checkpoint import Checkpoints, Saved, digest_tensors
+from models.regime import dropout_of
 from models.runtime import Runtime
 from models.schedule import load_moments, make_optimizer, moments, rate
 
@@ -36,6 +37,7 @@ class Plan:
         seed: Where draws and dropout start.
         evaluate_every: Steps between dev evaluations; 0 evaluates the start and the end only.
         patience: Evaluations in a row without a better one after which training stops; 0 never stops.
+        dropout: Share of activations dropped in every dropout layer; None leaves each as the model has it.
         frozen: Parameters whose name contains one of these stay as they are.
         record_every: Steps between rows of the history.
         save_seconds: Seconds between saved states.
@@ -55,6 +57,7 @@ class Plan:
     evaluate_every: int = 0
     patience: int = 0
     frozen: tuple[str, ...] = ()
+    dropout: float | None = None
     record_every: int = 10
     save_seconds: float = 60.0
     chunk_tokens: int = 2048
@@ -76,6 +79,7 @@ class Trainable(Protocol):
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...  # noqa: D102
     def train(self) -> None: ...  # noqa: D102
     def eval(self) -> None: ...  # noqa: D102
+    def modules(self) -> Iterator[nn.Module]: ...  # noqa: D102
     def state(self) -> dict[str, Tensor]: ...  # noqa: D102
     def load_state(self, state: Mapping[str, Tensor]) -> None: ...  # noqa: D102
 
@@ -167,7 +171,7 @@ def fit(model: Trainable, plan: Plan, work: Work, state_dir: Path, tick: Tick | 
         progress = Progress(**over)
         _tell(tick, progress.step)
     else:
-        with _frozen(model, plan.frozen):
+        with _frozen(model, plan.frozen), dropout_of(model.modules(), plan.dropout):
             progress = _run(model, plan, work, kept, tick)
         kept.finish(asdict(progress))
     model.load_state(kept.best(progress.best_step))

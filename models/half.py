@@ -7,7 +7,7 @@ add the bias, apply the GELU and add the residual inside the matrix product inst
 
 from copy import copy, deepcopy
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -88,8 +88,9 @@ class PackedLinear(nn.Module):
     def __init__(self, linear: nn.Linear, gelu: bool = False) -> None:
         super().__init__()
         self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), None)
+        self.weight = torch.empty_like(linear.weight, device="meta")  # some models ask a layer's weight for its dtype
         self.bias = linear.bias
-        self.after = ("gelu", [], "none") if gelu else ("none", [], "")
+        self.after: tuple[str, list[float], str] = ("gelu", [], "none") if gelu else ("none", [], "")
 
     def forward(self, values: Tensor) -> Tensor:
         """Map (..., i) to (..., o)."""
@@ -136,16 +137,12 @@ def _pack(module: nn.Module) -> None:
     for name, child in list(module._modules.items()):
         if child is None:
             continue
-        if _is_half_linear(child):
+        if type(child) is nn.Linear and child.weight.dtype == torch.bfloat16:
             setattr(module, name, PackedLinear(child, gelu=name == "dense" and _takes_gelu(module)))
         elif _is_residual(child):
-            setattr(module, name, PackedResidual(child.dense, child.LayerNorm))
+            setattr(module, name, PackedResidual(cast(nn.Linear, child.dense), cast(nn.LayerNorm, child.LayerNorm)))
         else:
             _pack(child)
-
-
-def _is_half_linear(module: nn.Module) -> bool:
-    return type(module) is nn.Linear and module.weight.dtype == torch.bfloat16
 
 
 def _takes_gelu(module: nn.Module) -> bool:

@@ -26,7 +26,7 @@ def locate(name: str) -> Path:
     """
     if name.startswith("package:"):
         return _in_package(name)
-    if Path(name).expanduser().is_dir():
+    if name and Path(name).expanduser().is_dir():
         return Path(name).expanduser().resolve()
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise ModelNotFound(

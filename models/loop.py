@@ -80,7 +80,8 @@ def train_student(
         batch = lists.draw(plan.draw, step)
         loss_of = partial(batch_loss, student, plan, batch)
         groups = chunked(student, batch, plan.chunk_tokens)
-        return backward(groups, loss_of, student.runtime.device, plan.cache), batch.tokens
+        runtime = student.runtime
+        return backward(groups, loss_of, runtime.device, plan.cache, runtime.autocast), batch.tokens
 
     work = Work(descend, lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
     return fit(student, plan, work, state_dir, tick)

@@ -4,13 +4,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import torch
-from torch import nn
 
 Precision = Literal["fp32", "bf16"]
 
@@ -28,6 +26,26 @@ class Runtime:
     device: str
     precision: Precision
     threads: int
+
+    @property
+    def batch_tokens(self) -> int:
+        """Padded tokens per inference batch that keep this device busy: a CPU's must stay in its caches."""
+        return 2048 if self.cpu else 65536
+
+    @property
+    def cpu(self) -> bool:
+        """Whether the CPU computes."""
+        return torch.device(self.device).type == "cpu"
+
+    @property
+    def width_multiple(self) -> int:
+        """Widths of batches are rounded up to this: oneDNN compiles kernels for every new shape."""
+        return 8 if self.cpu else 1
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether preparing batches beside the computation gains anything: not where both want the same cores."""
+        return not self.cpu
 
     def autocast(self) -> AbstractContextManager[object]:
         """Compute matrix products in the runtime's precision while weights and gradients stay float32."""
@@ -91,27 +109,6 @@ def cpu_flags(path: Path = Path("/proc/cpuinfo")) -> set[str]:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     found = next((line for line in lines if line.startswith("flags")), "")
     return set(found.partition(":")[2].split())
-
-
-def half_twin(module: nn.Module) -> nn.Module:
-    """Copy a module in bf16 for inference, sharing whatever is not a tensor (such as its tokenizer).
-
-    Autocast casts every weight again in every forward without gradients and runs layer norms in
-    float32; a copy in bf16 pays once. Buffers keep their type: rotary frequencies need float32.
-    """
-    twin = copy(module)
-    twin._modules = {name: None if child is None else deepcopy(child) for name, child in module._modules.items()}
-    for weight in twin.parameters():
-        weight.requires_grad_(False)
-        weight.data = weight.data.to(torch.bfloat16)
-    return twin.eval()
-
-
-def refresh_twin(source: nn.Module, twin: nn.Module) -> None:
-    """Bring a twin's weights up to date with their source, which may have been trained meanwhile."""
-    with torch.no_grad():
-        for target, origin in zip(twin.parameters(), source.parameters(), strict=True):
-            target.copy_(origin)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The student: a bi-encoder that gives queries and passages vectors of one space."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -8,13 +8,13 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.batching import chunks_by_length, pad
+from models.batching import ahead, full_chunks, pad
 from models.folder import refuse_pickles
-from models.runtime import Runtime, half_twin, quiet, refresh_twin
+from models.runtime import Runtime, quiet
+from models.wrapped import Tick, Wrapped
 
-Tick = Callable[[int], None]
 WINDOW = 16384
 PASSAGE_NAMES = ("document", "passage", "corpus")
 
@@ -34,7 +34,7 @@ class Encoded:
     truncated: int
 
 
-class Student:
+class Student(Wrapped):
     """A SentenceTransformer, read by token lists so that training and inference choose their own batches.
 
     Attributes:
@@ -45,11 +45,9 @@ class Student:
     """
 
     def __init__(self, model: Any, runtime: Runtime) -> None:
-        self.model = model
-        self.runtime = runtime
+        super().__init__(model, runtime)
         self.query_prompt = _prompt(model, ["query"])
         self.passage_prompt = _prompt(model, PASSAGE_NAMES)
-        self._half: nn.Module | None = None
 
     @classmethod
     def load(
@@ -85,15 +83,16 @@ class Student:
             ).float()
         if max_length is not None:
             model.max_seq_length = max_length
-        student = cls(model, runtime)
+        _refuse_unfit(path, model)
+        student = cls(_with_normalize(model), runtime)
         student._set_prompts(prompts or {})
+        student._refuse_other_tokens(path)
         return student
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
         """How two vectors are compared; with cosine they are already of unit length."""
-        name = self.model.similarity_fn_name
-        return "cosine" if name == "cosine" else "dot"
+        return "cosine" if self.model.similarity_fn_name == "cosine" else "dot"
 
     @property
     def dimension(self) -> int:
@@ -138,12 +137,28 @@ class Student:
         """Compare vectors that `embed` made: (B, d) and (N, d) give (B, N) similarities in float32."""
         return queries @ passages.T
 
-    def encode_queries(self, texts: Sequence[str], batch_tokens: int = 8192, tick: Tick | None = None) -> Encoded:
-        """Give queries vectors, in the order of the texts; `tick` is told how many were done."""
+    def encode_queries(
+        self, texts: Sequence[str], batch_tokens: int | None = None, tick: Tick | None = None
+    ) -> Encoded:
+        """Give queries vectors, in the order of the texts.
+
+        Args:
+            texts: Queries without their prompt.
+            batch_tokens: Padded tokens per batch; None takes what suits the device.
+            tick: Told how many texts were done, after every batch.
+        """
         return self._encode([self.query_text(text) for text in texts], batch_tokens, tick)
 
-    def encode_passages(self, texts: Sequence[str], batch_tokens: int = 8192, tick: Tick | None = None) -> Encoded:
-        """Give passages vectors, in the order of the texts; `tick` is told how many were done."""
+    def encode_passages(
+        self, texts: Sequence[str], batch_tokens: int | None = None, tick: Tick | None = None
+    ) -> Encoded:
+        """Give passages vectors, in the order of the texts.
+
+        Args:
+            texts: Passages without their prompt.
+            batch_tokens: Padded tokens per batch; None takes what suits the device.
+            tick: Told how many texts were done, after every batch.
+        """
         return self._encode([self.passage_text(text) for text in texts], batch_tokens, tick)
 
     def save(self, path: Path) -> None:
@@ -154,36 +169,25 @@ class Student:
         with quiet():
             self.model.save_pretrained(str(path), create_model_card=False, safe_serialization=True)
 
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """Yield what an optimizer trains."""
-        return iter(self.model.parameters())
-
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield what an optimizer trains, with names, so that biases and norms can be left undecayed."""
-        return iter(self.model.named_parameters())
-
-    def train(self) -> None:
-        """Turn dropout on."""
-        self.model.train()
-
-    def eval(self) -> None:
-        """Turn dropout off."""
-        self.model.eval()
-
-    def state(self) -> dict[str, Tensor]:
-        """Copy every weight of every module (pooling and dense layers too) to the CPU."""
-        return {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Put weights back that `state` copied."""
-        self.model.load_state_dict(dict(state), strict=True)
-
     def _set_prompts(self, prompts: Mapping[str, str]) -> None:
         unknown = sorted(set(prompts) - {"query", "passage"})
         if unknown:
             raise ValueError(f"prompts {unknown} are unknown; a student has one for 'query' and one for 'passage'")
         self.query_prompt = prompts.get("query", self.query_prompt)
         self.passage_prompt = prompts.get("passage", self.passage_prompt)
+
+    def _refuse_other_tokens(self, path: Path) -> None:
+        """Check on two texts that the library would read the very tokens that are made here."""
+        texts = [self.query_text("How do red cats sleep?"), self.passage_text("A cat (felis catus), asleep.")]
+        theirs = self.model.preprocess(texts)
+        read = [
+            ids[mask.bool()].tolist() for ids, mask in zip(theirs["input_ids"], theirs["attention_mask"], strict=True)
+        ]
+        if read != self._tokenize(texts)[0]:
+            raise ValueError(
+                f"{path}: the model's own preprocessing gives other tokens than its tokenizer (a chat template, say); "
+                "a student trained on these would not be the one that is exported"
+            )
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Tokenise whole texts, so that their true length is known, and cut only those that are too long."""
@@ -199,37 +203,29 @@ class Student:
                 rows[number] = row
         return rows, len(long)
 
-    def _encode(self, texts: list[str], batch_tokens: int, tick: Tick | None) -> Encoded:
-        training = self.model.training
-        self.model.eval()
+    def _encode(self, texts: list[str], batch_tokens: int | None, tick: Tick | None) -> Encoded:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        budget = self.runtime.batch_tokens if batch_tokens is None else batch_tokens
         n_tokens = truncated = 0
-        first = self._first_for_inference()
-        with torch.inference_mode():
-            for start in range(0, len(texts), WINDOW):
-                rows, cut = self._tokenize(texts[start : start + WINDOW])
+        with self._inference() as first:
+            for start, rows, cut in ahead(self._windows(texts), self.runtime.overlaps):
                 lengths = [len(row) for row in rows]
                 n_tokens, truncated = n_tokens + sum(lengths), truncated + cut
-                for chunk in chunks_by_length(lengths, batch_tokens):
-                    features = first(self._features([rows[number] for number in chunk]))
-                    vectors[np.asarray(chunk) + start] = self._finish(features).cpu().numpy()
+                for chunk in full_chunks(lengths, budget, self.runtime.width_multiple):
+                    made = self._finish(first(self._features([rows[number] for number in chunk])))
+                    vectors[np.asarray(chunk) + start] = made.cpu().numpy()
                     if tick is not None:
                         tick(len(chunk))
-        self.model.train(training)
         return Encoded(vectors, n_tokens, truncated)
 
-    def _first_for_inference(self) -> nn.Module:
-        if self.runtime.precision == "fp32":
-            return self.model[0]  # type: ignore[no-any-return]
-        if self._half is None:
-            self._half = half_twin(self.model[0])
-        else:
-            refresh_twin(self.model[0], self._half)
-        return self._half
+    def _windows(self, texts: list[str]) -> Iterator[tuple[int, list[list[int]], int]]:
+        """Tokenise part by part, so that a large corpus is never held as tokens."""
+        for start in range(0, len(texts), WINDOW):
+            yield start, *self._tokenize(texts[start : start + WINDOW])
 
     def _features(self, tokens: Sequence[Sequence[int]]) -> dict[str, Any]:
         tokenizer = self.model.tokenizer
-        ids, mask = pad(tokens, tokenizer.pad_token_id, tokenizer.padding_side)
+        ids, mask = pad(tokens, tokenizer.pad_token_id, tokenizer.padding_side, self.runtime.width_multiple)
         features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in tokenizer.model_input_names:
             features["token_type_ids"] = torch.zeros_like(ids)
@@ -248,3 +244,33 @@ class Student:
 def _prompt(model: Any, names: Sequence[str]) -> str:
     """Take the first prompt that is not empty: libraries write out empty ones beside the author's."""
     return next((model.prompts[name] for name in names if model.prompts.get(name)), "")
+
+
+def _with_normalize(model: Any) -> Any:
+    """Make vectors unit length inside the model where its similarity is cosine, so that what is saved says so."""
+    from sentence_transformers.base.modules import Normalize
+
+    if model.similarity_fn_name == "cosine" and type(model[-1]).__name__ != "Normalize":
+        model.append(Normalize().to(model.device))
+    return model
+
+
+def _refuse_unfit(path: Path, model: Any) -> None:
+    """Refuse models whose vectors would not be what mining and export take them for."""
+    if model.similarity_fn_name not in ("cosine", "dot"):
+        raise ValueError(
+            f"{path}: the model compares vectors by {model.similarity_fn_name}; a student needs cosine or dot, "
+            "because mining searches by inner product"
+        )
+    if model.truncate_dim is not None:
+        raise ValueError(
+            f"{path}: the model cuts vectors to {model.truncate_dim} numbers; save it without truncate_dim"
+        )
+    if type(model[0]).__name__ != "Transformer":
+        raise ValueError(
+            f"{path}: the model begins with {type(model[0]).__name__}; a student begins with a Transformer"
+        )
+    if any(getattr(module, "include_prompt", True) is False for module in model):
+        raise ValueError(
+            f"{path}: the model's pooling leaves the prompt out, which token lists cannot say; not supported"
+        )

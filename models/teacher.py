@@ -1,6 +1,6 @@
 """The teacher: a cross-encoder that reads a query and a passage together and gives one raw logit."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -8,14 +8,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.batching import chunks_by_length, pad
+from models.batching import ahead, full_chunks, pad
 from models.folder import parts, refuse_pickles
 from models.pairs import Pair, PairTokenizer, PairTokens
-from models.runtime import Runtime, half_twin, quiet, refresh_twin
-
-Tick = Callable[[int], None]
+from models.runtime import Runtime, quiet
+from models.wrapped import Tick, Wrapped
 
 
 class NonFiniteScore(ValueError):
@@ -37,7 +36,7 @@ class Scores:
     truncated: NDArray[np.bool_]
 
 
-class Teacher:
+class Teacher(Wrapped):
     """A CrossEncoder of one or two labels, read by raw logits; its activation is recorded, never applied.
 
     Attributes:
@@ -47,10 +46,8 @@ class Teacher:
     """
 
     def __init__(self, model: Any, runtime: Runtime) -> None:
-        self.model = model
-        self.runtime = runtime
+        super().__init__(model, runtime)
         self.pairs = PairTokenizer(model.tokenizer, int(model.max_seq_length))
-        self._half: nn.Module | None = None
 
     @classmethod
     def load(cls, path: Path, runtime: Runtime, max_length: int | None = None, trust_remote_code: bool = False) -> Self:
@@ -128,26 +125,30 @@ class Teacher:
         """Name of what `CrossEncoder.predict` puts on the logits by default; never applied here."""
         return type(self.model.activation_fn).__name__
 
-    def score(self, pairs: Sequence[Pair], batch_tokens: int = 8192, tick: Tick | None = None) -> Scores:
-        """Score (query, passage) pairs, in their order; `tick` is told how many were done.
+    def score(self, pairs: Sequence[Pair], batch_tokens: int | None = None, tick: Tick | None = None) -> Scores:
+        """Score (query, passage) pairs, in their order.
+
+        Args:
+            pairs: Texts of queries and passages.
+            batch_tokens: Padded tokens per batch; None takes what suits the device.
+            tick: Told how many pairs were done, after every batch.
 
         Raises:
             ValueError: A query alone fills the input.
             NonFiniteScore: A logit is NaN or infinite; the pair is named.
         """
-        training = self.model.training
-        self.model.eval()
         prepared = self.pairs.prepare(pairs)
         logits = np.empty(len(pairs), dtype=np.float32)
-        first = self._first_for_inference()
-        with torch.inference_mode():
-            for chunk in chunks_by_length(prepared.lengths.tolist(), batch_tokens):
-                made = self._finish(first(self._features(prepared.inputs(chunk)))).cpu().numpy()
+        budget = self.runtime.batch_tokens if batch_tokens is None else batch_tokens
+        chunks = full_chunks(prepared.lengths.tolist(), budget, self.runtime.width_multiple)
+        batches = ((chunk, self._features(prepared.inputs(chunk))) for chunk in chunks)
+        with self._inference() as first:
+            for chunk, features in ahead(batches, self.runtime.overlaps):
+                made = self._finish(first(features)).cpu().numpy()
                 _refuse_non_finite(made, [pairs[number] for number in chunk])
                 logits[chunk] = made
                 if tick is not None:
                     tick(len(chunk))
-        self.model.train(training)
         return Scores(logits, prepared.lengths, prepared.truncated)
 
     def assemble(self, pairs: Sequence[Pair]) -> list[PairTokens]:
@@ -169,45 +170,12 @@ class Teacher:
         with quiet():
             self.model.save_pretrained(str(path), create_model_card=False, safe_serialization=True)
 
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """Yield what an optimizer trains."""
-        return iter(self.model.parameters())
-
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield what an optimizer trains, with names, so that biases and norms can be left undecayed."""
-        return iter(self.model.named_parameters())
-
-    def train(self) -> None:
-        """Turn dropout on."""
-        self.model.train()
-
-    def eval(self) -> None:
-        """Turn dropout off."""
-        self.model.eval()
-
-    def state(self) -> dict[str, Tensor]:
-        """Copy every weight to the CPU."""
-        return {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Put weights back that `state` copied."""
-        self.model.load_state_dict(dict(state), strict=True)
-
-    def _first_for_inference(self) -> nn.Module:
-        if self.runtime.precision == "fp32":
-            return self.model[0]  # type: ignore[no-any-return]
-        if self._half is None:
-            self._half = half_twin(self.model[0])
-        else:
-            refresh_twin(self.model[0], self._half)
-        return self._half
-
     def _features(self, inputs: Sequence[PairTokens]) -> dict[str, Any]:
-        tokenizer = self.model.tokenizer
-        ids, mask = pad([row.ids for row in inputs], tokenizer.pad_token_id, tokenizer.padding_side)
+        tokenizer, multiple = self.model.tokenizer, self.runtime.width_multiple
+        ids, mask = pad([row.ids for row in inputs], tokenizer.pad_token_id, tokenizer.padding_side, multiple)
         features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in tokenizer.model_input_names:
-            features["token_type_ids"], _ = pad([row.types for row in inputs], 0, tokenizer.padding_side)
+            features["token_type_ids"], _ = pad([row.types for row in inputs], 0, tokenizer.padding_side, multiple)
         features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
         return {**features, "modality": "text"}
 

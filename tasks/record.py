@@ -4,6 +4,9 @@ from tasks.refs import Artifact, Run
 from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.load import link_round, register_artifact
+from warehouse.snapshot import publish
+
+SNAPSHOT_SECONDS = 60.0
 
 
 def warehouse_of(where: Where) -> Warehouse:
@@ -16,4 +19,5 @@ def record(run: Run, artifact: Artifact, number: int) -> int:
     warehouse = warehouse_of(run.where)
     key = register_artifact(warehouse, run.id, artifact.about(), str(artifact.path))
     link_round(warehouse, run.id, number, artifact.step, key)
+    publish(warehouse, every=SNAPSHOT_SECONDS)
     return key

@@ -47,6 +47,8 @@ class TeacherRef(Settings):
     fingerprint: str
     path: Path = Field(description="A CrossEncoder folder, or a folder of folds with `teacher.json`.")
     name: str = Field(description="Hub id, folder or `taught`.")
+    max_length: int = Field(0, description="Tokens of query and passage together; 0: as the folder says.")
+    trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
     listwise: bool = Field(False, description="Trained on lists: its logits have no absolute scale.")
     a: float = Field(1.0, description="probability = sigmoid(a * judgement + b)")
     b: float = 0.0

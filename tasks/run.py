@@ -10,6 +10,7 @@ from tasks.refs import Run
 from tasks.settings import Settings
 from tasks.where import Where
 from warehouse.load import finish_run, start_run
+from warehouse.snapshot import publish
 
 
 @contextmanager
@@ -36,9 +37,15 @@ def opened_run(flow: str, name: str, recipe: Settings, where: Where) -> Iterator
         finish_run(warehouse, run.id, "cancelled", "stopped by a signal")
         raise
     except BaseException as error:
-        finish_run(warehouse, run.id, "failed", f"{type(error).__name__}: {error}")
+        # Prefect turns SIGTERM into an exception of its own, which is no KeyboardInterrupt.
+        stopped = type(error).__name__ == "TerminationSignal"
+        status, told = (
+            ("cancelled", "stopped by a signal") if stopped else ("failed", f"{type(error).__name__}: {error}")
+        )
+        finish_run(warehouse, run.id, status, told)
         raise
     finish_run(warehouse, run.id, "completed", None)
+    publish(warehouse)
 
 
 def flow_run_id() -> str | None:

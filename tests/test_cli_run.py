@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tiny import WORDS
+from sources import write_words
 
 from flows.locks import run_lock
 from warehouse.connect import Warehouse
@@ -53,17 +53,7 @@ RUN = ("run", "--device", "cpu", "--precision", "fp32", "--threads", "1")
 def home(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path) -> Path:
     """A folder as a user has it: data and a recipe."""
     home = tmp_path_factory.mktemp("home")
-    qrels = home / "data" / "qrels"
-    qrels.mkdir(parents=True)
-    words = [word for word in WORDS if len(word) > 2]
-    texts = [f"{words[n % 50]} {words[(n * 7 + 3) % 50]} {words[(n * 11 + 5) % 50]}" for n in range(QUERIES)]
-    passages = [{"_id": f"d{n}", "title": "", "text": f"{text} passage {n}"} for n, text in enumerate(texts)]
-    queries = [{"_id": f"q{n}", "text": f"how to {text}"} for n, text in enumerate(texts)]
-    for name, rows in (("corpus", passages), ("queries", queries)):
-        (home / "data" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    for split, numbers in (("train", range(36)), ("dev", range(36, 48)), ("test", range(48, QUERIES))):
-        lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\td{n}\t1" for n in numbers)]
-        (qrels / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
+    write_words(home / "data", QUERIES)
     (home / "recipe.toml").write_text(RECIPE.format(student=tiny_student), "utf-8")
     return home
 
@@ -81,7 +71,7 @@ def environment() -> dict[str, str]:
 
 def remine(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "flows.cli.main", *arguments]
-    return subprocess.run(command, cwd=home, env=environment(), capture_output=True, text=True, timeout=400)
+    return subprocess.run(command, cwd=home, env=environment(), capture_output=True, text=True, timeout=900)
 
 
 def statuses(home: Path) -> list[str]:

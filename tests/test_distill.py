@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tiny import WORDS
+from sources import write_words
 
 from flows.recipe import Recipe
 from tasks.where import Where
@@ -28,18 +28,7 @@ def prefect() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BEIR folder whose queries share words with their passage."""
-    folder = tmp_path_factory.mktemp("beir")
-    (folder / "qrels").mkdir()
-    words = [word for word in WORDS if len(word) > 2]
-    texts = [f"{words[n % 50]} {words[(n * 7 + 3) % 50]} {words[(n * 11 + n // 50) % 50]}" for n in range(QUERIES)]
-    rows = [{"_id": f"d{n}", "title": "", "text": f"{text} passage {n}"} for n, text in enumerate(texts)]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = [{"_id": f"q{n}", "text": f"how to {text}"} for n, text in enumerate(texts)]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
-    for split, numbers in (("train", range(36)), ("dev", range(36, 48)), ("test", range(48, QUERIES))):
-        lines = [f"q{n}\td{n}\t1" for n in numbers]
-        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
-    return folder
+    return write_words(tmp_path_factory.mktemp("beir") / "data", QUERIES)
 
 
 def recipe(data: Path, student: Path, **changes: Any) -> Recipe:

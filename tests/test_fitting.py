@@ -13,6 +13,7 @@ from tiny import sentences
 from training import FP32, PLAN, Killed, N, by_weights, flat, kill_after, make_lists, scripted, timeless, train
 
 from models.checkpoint import Checkpoints
+from models.fitting import Plan, Work, fit
 from models.loop import train_student
 from models.objectives import Term
 from models.schedule import make_optimizer, rate
@@ -222,6 +223,31 @@ def test_the_learning_rate_rises_and_falls_in_lines_and_is_never_zero() -> None:
     assert rates[:4] == pytest.approx([0.25, 0.5, 0.75, 1.0])
     assert rates[3:] == pytest.approx([(10 - step) / 7 for step in range(3, 10)])
     assert [rate(step, 4, 0.0) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
+
+
+def test_every_step_has_its_rate_and_random_numbers_of_its_own(
+    tiny_student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    student, rates, drawn = Student.load(tiny_student, FP32), [], []
+    stepping = torch.optim.AdamW.step
+
+    def note(self: torch.optim.AdamW, *rest: Any) -> Any:
+        rates.append([group["lr"] for group in self.param_groups])
+        return stepping(self, *rest)
+
+    def descend(step: int) -> tuple[float, int]:
+        drawn.append(float(torch.rand(1)))
+        loss = next(student.parameters()).square().sum()
+        loss.backward()
+        return float(loss.detach()), 1
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", note)
+    fit(student, Plan(4, lr=0.1, warmup=0.5), Work(descend, lambda: 0.5, 1, "data"), tmp_path / "one")
+    assert rates == [pytest.approx([0.1 * rate(step, 4, 0.5)] * 2) for step in range(4)]
+    assert len(set(drawn)) == 4
+    again = Student.load(tiny_student, FP32)
+    fit(again, Plan(4, seed=1), Work(descend, lambda: 0.5, 1, "data"), tmp_path / "other")
+    assert len(set(drawn)) == 8
 
 
 def test_biases_and_norms_are_spared_by_weight_decay(tiny_student: Path) -> None:

@@ -4,14 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from training import FP32, PLAN, N, by_weights, flat, make_lists, scripted, train
 
-from models.lists import Draw
+from models.lists import Draw, Judged, TrainingLists, pair_keys
 from models.loop import StudentPlan, scored, train_student
-from models.objectives import Term
+from models.objectives import Term, mixed
 from models.runtime import Runtime
 from models.student import Student
 
@@ -102,6 +103,31 @@ def test_contrastive_terms_see_the_batch_and_teacher_terms_their_lists(tiny_stud
     assert bool((wide.mask == (~torch.from_numpy(batch.forbidden) | wide.positives)).all())
     _, narrow = scored(batch, scores, in_batch=False)
     assert torch.equal(narrow.mask, torch.from_numpy(batch.negatives) | own.positives)
+
+
+@pytest.mark.parametrize("in_batch", [True, False])
+def test_an_approved_candidate_is_learned_from_the_teacher_and_never_pushed_away(in_batch: bool) -> None:
+    """Pitfall 24 to the gradient: own soft candidates, another query's positive, a stored approval."""
+    rows = [(0, 0, 1), (0, 1, 2), (0, 2, 0), (1, 1, 1), (1, 2, 0), (1, 3, 0)]  # query, passage, role
+    queries, passages, roles = (np.array(column) for column in zip(*rows, strict=True))
+    judged = Judged(queries, passages, roles.astype(np.int8), np.linspace(3, -3, 6).astype(np.float32))
+    known = pair_keys(np.array([0, 1]), np.array([0, 1]), 4)
+    tokens = [[row] for row in range(4)]
+    lists = TrainingLists.build(judged, tokens, tokens, known, pair_keys(np.array([1]), np.array([2]), 4))
+    moved = {}
+    for name in ("kl", "contrastive"):
+        plan = StudentPlan(1, batch=2, length=3, terms=(Term("kl"),), in_batch=in_batch)
+        batch = lists.draw(plan.draw, 0)
+        scores = torch.zeros(2, 4, requires_grad=True)
+        mixed((Term(name),), *scored(batch, scores, in_batch)).backward()
+        assert [row[0] for row in batch.passages] == [0, 1, 2, 3] and scores.grad is not None
+        rows_of = [int(np.flatnonzero(batch.lists == number)[0]) for number in (0, 1)]
+        moved[name] = (scores.grad[rows_of] != 0).tolist()
+    assert moved["kl"] == [[True, True, True, False], [False, True, True, True]]
+    others = [True, False, True, True], [True, True, False, True]
+    alone = [True, False, True, False], [False, True, False, True]
+    assert moved["contrastive"] == list(others if in_batch else alone)
+    assert not StudentPlan(1, terms=(Term("contrastive"),)).draw.soft
 
 
 def test_ranges_that_cannot_meet_are_warned_of_with_both_numbers(

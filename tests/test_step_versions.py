@@ -90,7 +90,7 @@ def digest(path: Path, versioned: set[str]) -> str:
             body = getattr(node, "body", None)
             if isinstance(body, list) and body and is_docstring(body[0]):
                 body.pop(0)
-        hasher.update(each.relative_to(ROOT).as_posix().encode() + ast.dump(tree).encode())
+        hasher.update(each.relative_to(ROOT).as_posix().encode() + ast.unparse(tree).encode())
     return hasher.hexdigest()
 
 

@@ -130,10 +130,10 @@ def test_the_leaderboard_shows_test_before_dev_and_gaps_as_gaps() -> None:
     rows = [("base", "dev", "nDCG@10", 0.5), ("chance", "test", "nDCG@10", 0.01), ("base", "test", "RR@10", 0.4)]
     table = leaderboard(pl.DataFrame(rows, schema=["system", "split", "measure", "value"], orient="row"))
     assert table.head[:3] == ["system", "test nDCG@10", "test RR@10"]
-    assert table.head[5] == "dev nDCG@10"
+    assert table.head[5:] == ["dev nDCG@10"]
     assert table.rows == [
-        ["chance", "0.010", "–", "–", "–", "–", "–", "–", "–"],
-        ["base", "–", "0.400", "–", "–", "0.500", "–", "–", "–"],
+        ["chance", "0.010", "–", "–", "–", "–"],
+        ["base", "–", "0.400", "–", "–", "0.500"],
     ]
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from corpora import write_corpus
 from tiny import sentences
+from tiny_corpus import make_corpus
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.refs import StudentRef, TeacherRef
@@ -25,9 +25,9 @@ DEV = [f"what is {text}" for text in PASSAGES[16:28]]
 @pytest.fixture
 def corpus(tmp_path: Path) -> Artifact:
     queries = {**dict.fromkeys(TRAIN, "train"), **dict.fromkeys(DEV, "dev")}
-    labels = [(query, PASSAGES[place], 1, "train") for place, query in enumerate(TRAIN)]
-    labels += [(query, PASSAGES[16 + place], 1, "dev") for place, query in enumerate(DEV)]
-    return write_corpus(tmp_path, PASSAGES, queries, labels)
+    labels = [(query, PASSAGES[place], 1) for place, query in enumerate(TRAIN)]
+    labels += [(query, PASSAGES[16 + place], 1) for place, query in enumerate(DEV)]
+    return make_corpus(tmp_path, PASSAGES, queries, labels)
 
 
 def ranked(root: Path, right_rank: int = 2) -> Artifact:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from corpora import write_corpus
+from tiny_corpus import make_corpus
 
 from models.lists import Draw, Role
 from models.runtime import Runtime
@@ -17,16 +17,16 @@ from warehouse.texts import text_hash
 PASSAGES = ["read file", "write file", "sort list", "join table", "mean number", "plot tree"]
 QUERIES = {"how to read": "train", "how to sort": "train", "how to plot": "dev"}
 LABELS = [
-    ("how to read", "read file", 1, "train"),
-    ("how to sort", "sort list", 2, "train"),
-    ("how to sort", "plot tree", 0, "train"),
-    ("how to plot", "plot tree", 1, "dev"),
+    ("how to read", "read file", 1),
+    ("how to sort", "sort list", 2),
+    ("how to sort", "plot tree", 0),
+    ("how to plot", "plot tree", 1),
 ]
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Artifact:
-    return write_corpus(tmp_path, PASSAGES, QUERIES, LABELS)
+    return make_corpus(tmp_path, PASSAGES, QUERIES, LABELS)
 
 
 @pytest.fixture(scope="module")

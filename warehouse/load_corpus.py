@@ -89,13 +89,7 @@ def load_corpus(
     with wh.write(f"load corpus {corpus_name}") as con:
         if only(con, "UPDATE runs SET corpus = ? WHERE run_id = ?", [corpus_name, run_id]) == (0,):
             raise WarehouseError(f"runs has no run {run_id}; corpus {corpus_name} would be loaded by nobody")
-        newest = first(
-            con,
-            "SELECT artifact_fingerprint FROM corpus_loads WHERE corpus = ? ORDER BY load_id DESC LIMIT 1",
-            [corpus_name],
-        )
-        # The newest, not any: a folder that was edited and then restored has been loaded before, and is not there now.
-        if newest == (artifact_fingerprint,):
+        if _newest(con, corpus_name) == (artifact_fingerprint,):
             return _nothing()
         _stage(con, folder)
         _check(con, folder)
@@ -109,6 +103,12 @@ def load_corpus(
             [corpus_name, artifact_fingerprint, json.dumps(counts), run_id],
         )
         return counts
+
+
+def _newest(con: duckdb.DuckDBPyConnection, corpus: str) -> tuple[str, ...] | None:
+    """The artifact loaded last: one that was loaded at any time may have been replaced since, and be back."""
+    sql = "SELECT artifact_fingerprint FROM corpus_loads WHERE corpus = ? ORDER BY load_id DESC LIMIT 1"
+    return first(con, sql, [corpus])
 
 
 def _nothing() -> dict[str, int]:

@@ -32,12 +32,13 @@ def save_student(student: StudentRef, folder: Path, passages: list[str], queries
     """
     from sentence_transformers import SentenceTransformer
 
-    from models.runtime import configure
+    from models.runtime import configure, quiet
     from models.student import Student
 
     ours = Student.load(student.path, configure("cpu", "fp32"))
     ours.save(folder)
-    theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    with quiet():
+        theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     pairs = [
         (ours.encode_passages(passages).vectors, theirs.encode_document(passages, show_progress_bar=False)),
         (ours.encode_queries(queries).vectors, theirs.encode_query(queries, show_progress_bar=False)),

@@ -163,7 +163,7 @@ def show(summary: Summary, console: Console) -> None:
             continue
         shown = RichTable(title=Text(table.title), title_justify="left")
         for number, name in enumerate(table.head):
-            shown.add_column(Text(name), justify="right" if number else "left")
+            shown.add_column(Text(name), justify="right" if number else "left", no_wrap=not number)
         for row in table.rows:
             shown.add_row(*map(Text, row))
         console.print(shown)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tasks.progress import Tick
+from tasks.refs import TeacherRef
 
 if TYPE_CHECKING:
     from models.runtime import Runtime
@@ -107,24 +108,31 @@ class _Share:
 
 
 @lru_cache(maxsize=1)
-def open_scorer(path: Path, fingerprint: str, runtime: "Runtime") -> Scorer:
+def open_scorer(teacher: TeacherRef, runtime: "Runtime") -> Scorer:
     """Load a teacher once per process; the last one stays in memory.
 
     Args:
-        path: A CrossEncoder folder, or a folder of folds with teacher.json.
-        fingerprint: Tells apart two teachers that lay at one path.
+        teacher: A CrossEncoder folder, or a folder of folds with teacher.json; its fingerprint tells apart two
+            teachers that lay at one path.
         runtime: Device, precision and threads.
     """
-    return load_scorer(path, runtime)
+    return load_scorer(teacher.path, runtime, teacher.max_length, teacher.trust_remote_code)
 
 
-def load_scorer(path: Path, runtime: "Runtime") -> Scorer:
-    """Load a CrossEncoder folder, or all folds of a folder of folds."""
+def load_scorer(path: Path, runtime: "Runtime", max_length: int = 0, trust_remote_code: bool = False) -> Scorer:
+    """Load a CrossEncoder folder, or all folds of a folder of folds.
+
+    Args:
+        path: The folder.
+        runtime: Device, precision and threads.
+        max_length: Tokens of query and passage together; 0: as the folder says.
+        trust_remote_code: Run Python code that the folder brings.
+    """
     from models.teacher import Teacher
 
     about = path / "teacher.json"
     if not about.exists():
-        return SingleTeacher(Teacher.load(path, runtime))
+        return SingleTeacher(Teacher.load(path, runtime, max_length or None, trust_remote_code))
     told = json.loads(about.read_text("utf-8"))
     folds = [Teacher.load(path / "folds" / str(number), runtime) for number in range(int(told["folds"]))]
     return FoldedTeacher(folds, pl.read_parquet(path / told["seen"]))

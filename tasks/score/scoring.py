@@ -134,16 +134,21 @@ def score_shards(work: Work, plan: Artifact, missing: Sequence[int]) -> None:
 
 def open_teacher(work: Work, texts: pl.DataFrame) -> tuple["Runtime", Scorer]:
     """Settle the precision by comparing it on a sample of the plan where it isn't fp32, and load the teacher."""
-    path, where = work.teacher.path, work.run.where
+    teacher, where = work.teacher, work.run.where
 
     def measure(exact: "Runtime", quick: "Runtime") -> precision.Agreement:
         some = precision.sample(texts)
-        of_exact = _logits(load_scorer(path, exact), some, where)
-        of_quick = _logits(open_scorer(path, work.teacher.fingerprint, quick), some, where)
+        of_exact = _logits(_load(teacher, exact), some, where)
+        of_quick = _logits(open_scorer(teacher, quick), some, where)
         return precision.compare(of_exact, of_quick, some["query_hash"].to_numpy())
 
     runtime = precision.settle(where, work.shards.folder, measure)
-    return runtime, open_scorer(path, work.teacher.fingerprint, runtime)
+    return runtime, open_scorer(teacher, runtime)
+
+
+def _load(teacher: TeacherRef, runtime: "Runtime") -> Scorer:
+    """Load a teacher beside the one that is kept."""
+    return load_scorer(teacher.path, runtime, teacher.max_length, teacher.trust_remote_code)
 
 
 def _score_shard(path: Path, scorer: Scorer, texts: pl.DataFrame, runtime: "Runtime", where: Where, tick: Tick) -> None:

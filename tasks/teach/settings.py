@@ -30,5 +30,9 @@ class Teach(Settings):
     random_share: float = Field(0.7, ge=0, le=1, description="Share of negatives drawn from the whole corpus.")
     lr: float = Field(5e-5, gt=0, description="Peak learning rate.")
     warmup_share: float = Field(0.1, ge=0, lt=1, description="Share of steps in which the learning rate rises.")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Share of activations dropped while training.")
+    frozen: list[str] = Field(
+        default_factory=list, description="Parts of parameter names that stay as they are, such as word_embeddings."
+    )
     evaluate_every: int = Field(100, ge=1, description="Steps between two looks at dev.")
     dev_queries: int = Field(150, ge=10, description="Dev queries looked at while training.")

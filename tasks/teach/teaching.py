@@ -74,7 +74,14 @@ def ready_teacher(settings: TeacherSettings) -> TeacherRef:
     from models.locate import locate
 
     path = locate(settings.model)
-    return TeacherRef(fingerprint=fingerprint_folder(path), path=path, name=settings.model)
+    own = fingerprint_folder(path)
+    return TeacherRef(
+        fingerprint=fingerprint(own, settings.max_length) if settings.max_length else own,
+        path=path,
+        name=settings.model,
+        max_length=settings.max_length,
+        trust_remote_code=settings.trust_remote_code,
+    )
 
 
 def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
@@ -84,6 +91,8 @@ def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
     common: dict[str, Any] = {
         "warmup": settings.warmup_share,
         "batch": settings.batch,
+        "dropout": settings.dropout,
+        "frozen": tuple(settings.frozen),
         "length": 1 + settings.negatives,
         "evaluate_every": settings.evaluate_every,
         "seed": seed,

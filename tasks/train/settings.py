@@ -28,6 +28,10 @@ class Optimiser(Settings):
     warmup_share: float = Field(0.1, ge=0, lt=1, description="Share of steps in which the learning rate rises.")
     weight_decay: float = Field(0.01, ge=0, description="AdamW's weight decay.")
     clip: float = Field(1.0, gt=0, description="Largest gradient norm.")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Share of activations dropped while training.")
+    frozen: list[str] = Field(
+        default_factory=list, description="Parts of parameter names that stay as they are, such as word_embeddings."
+    )
     evaluate_every: int = Field(50, ge=1, description="Steps between two looks at dev.")
     patience: int = Field(0, ge=0, description="Looks without a better measure before stopping; 0: never.")
 

@@ -114,6 +114,8 @@ def plan_options(settings: Optimiser, seed: int) -> dict[str, Any]:
         "warmup": settings.warmup_share,
         "weight_decay": settings.weight_decay,
         "clip": settings.clip,
+        "dropout": settings.dropout,
+        "frozen": tuple(settings.frozen),
         "evaluate_every": settings.evaluate_every,
         "patience": settings.patience,
         "seed": seed,
