@@ -25,15 +25,18 @@ path = "data"
 [student]
 model = "{student}"
 [warmup]
-steps = 6
-batch = 8
+steps = 60
+batch = 16
+lr = 1e-3
 control = false
-evaluate_every = 3
+evaluate_every = 20
 [teach]
 steps = 4
 batch = 4
 evaluate_every = 2
 dev_queries = 10
+[teacher]
+blend = [0.0]
 [mining]
 depth = 40
 last_rank = 40
