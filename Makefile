@@ -23,7 +23,8 @@ check: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	$(BIN)/remine sample
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" data/sample || exit 1; done
 
 ui: $(READY)
 	$(BIN)/remine ui
