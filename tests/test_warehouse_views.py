@@ -243,3 +243,17 @@ def test_views_work_where_the_file_is_attached_under_another_name(wh: Warehouse)
     assert con.execute("SELECT count(*) FROM elsewhere.scored_candidates").fetchone() == (6,)
     assert con.execute("SELECT sum(problems) FROM elsewhere.data_quality").fetchone() == (0,)
     con.close()
+
+
+def test_what_two_rounds_share_was_made_in_the_first_of_them(tmp_path: Path) -> None:
+    """Counted in both, a second round that found nothing new would look as dear as the first."""
+    opened, run = sample.open_warehouse(tmp_path)
+    sample.play_round(opened, run, tmp_path)
+    (before,) = sample.rows(opened, "SELECT sum(scored) FROM cost")
+    assert before[0] > 0
+    shared = sample.rows(opened, "SELECT step, artifact_id FROM rounds WHERE round = 1 AND step = 'score'")
+    for step, artifact in shared:
+        link_round(opened, run, 2, step, artifact)
+    assert shared
+    assert sample.rows(opened, "SELECT sum(scored) FROM cost") == [before]
+    assert sample.rows(opened, "SELECT DISTINCT made FROM steps WHERE round = 2") == [(False,)]

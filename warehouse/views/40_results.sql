@@ -16,11 +16,16 @@ COMMENT ON COLUMN leaderboard.chance IS 'What a random order would get on the sa
 COMMENT ON COLUMN leaderboard.queries IS 'Number of queries in the mean.';
 
 CREATE OR REPLACE VIEW steps AS
+WITH placed AS (
+    SELECT run_id, round, step, artifact_id,
+        round = min(round) OVER (PARTITION BY run_id, artifact_id) AS earliest
+    FROM rounds
+)
 SELECT r.run_id AS run, r.round AS round, r.step AS step, a.fingerprint AS artifact,
-    a.run_id = r.run_id AND a.made_at >= u.started_at AS made,
-    CASE WHEN a.run_id = r.run_id AND a.made_at >= u.started_at THEN a.seconds ELSE 0 END AS seconds,
+    r.earliest AND a.run_id = r.run_id AND a.made_at >= u.started_at AS made,
+    CASE WHEN r.earliest AND a.run_id = r.run_id AND a.made_at >= u.started_at THEN a.seconds ELSE 0 END AS seconds,
     a.path AS path, a.facts AS facts
-FROM rounds AS r
+FROM placed AS r
 JOIN artifacts AS a ON a.artifact_id = r.artifact_id
 JOIN runs AS u ON u.run_id = r.run_id;
 
@@ -29,7 +34,7 @@ COMMENT ON COLUMN steps.run IS 'Key in runs.';
 COMMENT ON COLUMN steps.round IS 'Round of the run; 0 is what comes before the rounds.';
 COMMENT ON COLUMN steps.step IS 'Part the artifact plays, by the step''s verb.';
 COMMENT ON COLUMN steps.artifact IS 'Fingerprint of the artifact.';
-COMMENT ON COLUMN steps.made IS 'True where this run made it; false where it was found.';
+COMMENT ON COLUMN steps.made IS 'True where this round of this run made it; false where it was found, also from an earlier round.';
 COMMENT ON COLUMN steps.seconds IS 'Seconds spent in this run; 0 where it was found.';
 COMMENT ON COLUMN steps.path IS 'Folder of the artifact.';
 COMMENT ON COLUMN steps.facts IS 'What the step wrote down about its result, as JSON.';
