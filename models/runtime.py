@@ -29,8 +29,8 @@ class Runtime:
 
     @property
     def batch_tokens(self) -> int:
-        """Padded tokens per inference batch that keep this device busy: a CPU's must stay in its caches."""
-        return 2048 if self.cpu else 65536
+        """Padded tokens per inference batch that keep this device busy: a CPU core's share must stay in its cache."""
+        return 2048 * self.threads if self.cpu else 65536
 
     @property
     def cpu(self) -> bool:

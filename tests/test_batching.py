@@ -26,6 +26,11 @@ def test_equal_texts_are_cut_evenly_and_not_into_a_full_chunk_and_a_remainder() 
     assert [len(chunk) for chunk in chunks_by_length([3] * 9, 24)] == [5, 4]
 
 
+def test_no_chunk_holds_more_texts_than_allowed() -> None:
+    assert [len(chunk) for chunk in chunks_by_length([3] * 9, 1000, 4)] == [3, 3, 3]
+    assert [len(chunk) for chunk in chunks_by_length([3] * 9, 1000)] == [9]
+
+
 @given(LENGTHS, st.integers(1, 200), st.one_of(st.none(), st.integers(1, 9)))
 def test_every_text_is_in_one_chunk_and_no_chunk_costs_more_than_the_budget(
     lengths: list[int], tokens: int, most: int | None

@@ -76,6 +76,9 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "the maximum length": lambda folder: rewrite(
         folder / "tokenizer_config.json", lambda c: c.update(model_max_length=32)
     ),
+    "the maximum length in its older place": lambda folder: rewrite(
+        folder / "sentence_bert_config.json", lambda c: c.update(max_seq_length=16)
+    ),
     "an activation": lambda folder: rewrite(folder / "config.json", lambda c: c.update(hidden_act="relu")),
     "the modules": lambda folder: rewrite(folder / "modules.json", lambda c: c.pop()),
 }

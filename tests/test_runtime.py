@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,13 +22,25 @@ def fresh(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_threads_of_torch_and_faiss_are_set_together() -> None:
+def test_torch_gets_the_threads_asked_for() -> None:
+    code = "import torch; from models.runtime import configure; print(configure('cpu', 'fp32', 2).threads, "
+    assert fresh(code + "torch.get_num_threads())") == "2 2"
+
+
+def test_faiss_gets_the_threads_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two OpenMP runtimes with different ideas of the machine run several times slower (pitfall 21)."""
-    code = (
-        "import torch, faiss; from models.runtime import configure; r = configure('cpu', 'fp32', 2); "
-        "print(r.threads, torch.get_num_threads(), faiss.omp_get_max_threads())"
-    )
-    assert fresh(code) == "2 2 2"
+    given: list[int] = []
+    monkeypatch.setitem(sys.modules, "faiss", SimpleNamespace(omp_set_num_threads=given.append))
+    threads = torch.get_num_threads()
+    configure("cpu", "fp32", threads)
+    assert given == [threads]
+
+
+def test_tokenizers_get_the_threads_of_torch_unless_the_user_said_otherwise() -> None:
+    code = "import os; {}; from models.runtime import configure; configure('cpu', 'fp32', 2); "
+    code += "print(os.environ['RAYON_NUM_THREADS'])"
+    assert fresh(code.format("os.environ.pop('RAYON_NUM_THREADS', None)")) == "2"
+    assert fresh(code.format("os.environ['RAYON_NUM_THREADS'] = '3'")) == "3"
 
 
 def test_importing_the_package_sets_no_threads_and_imports_no_heavy_library() -> None:
