@@ -35,10 +35,12 @@ class StudentRef(Settings):
 class Blend(Settings):
     """How the teacher's logit and the incumbent student's similarity become one judgement.
 
-    Each is standardised per query over its candidates; `weight` is the teacher's share (1: the teacher alone).
+    Each is standardised per query over its first `depth` candidates (0: over all), as many as there were when the
+    weight was chosen; `weight` is the teacher's share (1: the teacher alone).
     """
 
     weight: float = Field(1.0, ge=0.0, le=1.0)
+    depth: int = Field(0, ge=0)
 
 
 class TeacherRef(Settings):

@@ -18,7 +18,8 @@ def blended(frame: pl.DataFrame, weight: float) -> pl.Series:
 
     Args:
         frame: `query_hash, logit, similarity`, one row per pair; rows without a logit get no judgement and
-            take no part in the means.
+            take no part in the means. Where there is a column `counted`, only its rows take part: a list that is
+            longer than those the weight was chosen on would otherwise have other means.
         weight: The teacher's share; 1 returns the raw logits as they are.
 
     Returns:
@@ -37,16 +38,18 @@ def blended(frame: pl.DataFrame, weight: float) -> pl.Series:
             f"{missing.height} scored pairs have no similarity (query hash {missing['query_hash'][0]}); "
             "a blend without it would compare different things"
         )
-    mixed = weight * standardised("logit") + (1.0 - weight) * standardised("similarity")
+    counted = pl.col("counted") if "counted" in frame.columns else pl.lit(True)
+    mixed = weight * standardised("logit", counted) + (1.0 - weight) * standardised("similarity", counted)
     return frame.select(raw=mixed)["raw"]
 
 
-def standardised(name: str) -> pl.Expr:
-    """A column's standard scores within each query, over the rows that have a logit."""
+def standardised(name: str, counted: pl.Expr) -> pl.Expr:
+    """A column's standard scores within each query, by mean and deviation of the counted rows that have a logit."""
     value = pl.when(pl.col("logit").is_not_null()).then(pl.col(name).cast(pl.Float64))
-    deviation = value.std(ddof=0).over("query_hash")
+    taken = pl.when(counted).then(value)
+    deviation = taken.std(ddof=0).over("query_hash")
     least = pl.lit(LEAST_DEVIATION)
-    return (value - value.mean().over("query_hash")) / pl.max_horizontal(deviation, least)
+    return (value - taken.mean().over("query_hash")) / pl.max_horizontal(deviation, least)
 
 
 def similarities(vectors: Artifact, corpus: Artifact, pairs: pl.DataFrame) -> pl.Series:

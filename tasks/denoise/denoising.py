@@ -13,7 +13,7 @@ from tasks.denoise.policies import NEEDS_PROBABILITY, judge, rules
 from tasks.denoise.settings import Denoising
 from tasks.refs import TeacherRef
 
-VERSION = 1
+VERSION = 2
 KEYS = ["query_hash", "passage_hash"]
 VERDICTS = ("positive", "promoted", "negative", "approved", "ambiguous", "unscored")
 COLUMNS = {
@@ -53,7 +53,7 @@ def judge_candidates(root: Path, evidence: Evidence, teacher: TeacherRef, settin
         return facts(verdicts)
 
     scale = {"a": teacher.a, "b": teacher.b, "calibrated": teacher.calibrated, "listwise": teacher.listwise}
-    identity = {"denoising": settings.model_dump(mode="json"), "scale": scale, "blend": teacher.blend.weight}
+    identity = {"denoising": settings.model_dump(mode="json"), "scale": scale, "blend": teacher.blend.model_dump()}
     inputs = {**evidence.fingerprints(), "teacher": teacher.fingerprint}
     return make_artifact(root, "denoise", VERSION, identity, inputs, build)
 
@@ -62,7 +62,8 @@ def gather(evidence: Evidence) -> pl.DataFrame:
     """Put together what is known of each pair.
 
     Returns:
-        `query_hash, passage_hash, labelled, grade, similarity, logit`: candidates and labelled positives.
+        `query_hash, passage_hash, labelled, rank, grade, similarity, logit`: candidates and labelled positives
+        (which have no rank).
     """
     candidates = pl.read_parquet(evidence.mined.file("candidates.parquet"))
     labels = pl.read_parquet(evidence.corpus.file("labels.parquet"))
@@ -73,9 +74,10 @@ def gather(evidence: Evidence) -> pl.DataFrame:
     of_positives = similarities(evidence.vectors, evidence.corpus, positives)
     pairs = pl.concat(
         [
-            positives.with_columns(of_positives, labelled=pl.lit(True)),
-            candidates.select(*KEYS, similarity="student_score", labelled=pl.lit(False)),
-        ]
+            positives.with_columns(of_positives, labelled=pl.lit(True), rank=pl.lit(None, pl.Int32)),
+            candidates.select(*KEYS, "rank", similarity="student_score", labelled=pl.lit(False)),
+        ],
+        how="diagonal",
     )
     scores = pl.read_parquet(evidence.scored.file("scores.parquet"), columns=[*KEYS, "logit"])
     return pairs.join(grades, on=KEYS, how="left").join(scores, on=KEYS, how="left").sort(KEYS)
@@ -88,6 +90,8 @@ def with_judgement(pairs: pl.DataFrame, teacher: TeacherRef) -> pl.DataFrame:
     probable = 1.0 / (1.0 + (-on_scale).exp())
     has_scale = teacher.calibrated or not teacher.listwise
     is_mixed = teacher.blend.weight < 1.0
+    in_depth = pl.col("rank") <= teacher.blend.depth if teacher.blend.depth else pl.lit(True)
+    pairs = pairs.with_columns(counted=pl.col("labelled") | in_depth)
     judged = pairs.with_columns(blended(pairs, teacher.blend.weight)).with_columns(
         judgement=on_scale if is_mixed else raw,
         probability=probable if has_scale else pl.lit(None, pl.Float64),

@@ -15,7 +15,7 @@ from tasks.evaluate.ranking import rerank
 from tasks.evaluate.tables import read_judged
 from tasks.refs import Blend, TeacherRef
 
-VERSION = 1
+VERSION = 2
 KEYS = ["query_hash", "passage_hash"]
 
 
@@ -44,10 +44,8 @@ def calibrate_teacher(
         logits = pl.read_parquet(scored.file("scores.parquet")).select(*KEYS, "logit")
         pairs = ranking.filter(pl.col("rank") <= depth).join(logits, on=KEYS, how="inner")
         pairs = pairs.rename({"score": "similarity"})
-        table = {weight: _measured(ranking, pairs, judged, weight, depth)[measure] for weight in sorted(set(weights))}
-        best = max(sorted(table, reverse=True), key=lambda weight: round(table[weight], 6))
-        a, b = _fit(pairs, judged, best)
-        return {"weight": best, "a": a, "b": b, "tried": {str(weight): value for weight, value in table.items()}}
+        tried = {weight: _measured(ranking, pairs, judged, weight, depth)[measure] for weight in sorted(set(weights))}
+        return {"depth": depth, **_chosen(tried, pairs, judged)}
 
     named = {"weights": weights, "measure": measure}
     inputs = {
@@ -57,7 +55,8 @@ def calibrate_teacher(
         "teacher": teacher.fingerprint,
     }
     facts = make_artifact(root, "calibrate", VERSION, named, inputs, build).facts
-    fitted = {"a": facts["a"], "b": facts["b"], "calibrated": True, "blend": Blend(weight=facts["weight"])}
+    blend = Blend(weight=facts["weight"], depth=facts["depth"])
+    fitted = {"a": facts["a"], "b": facts["b"], "calibrated": True, "blend": blend}
     return teacher.model_copy(update=fitted)
 
 
@@ -99,6 +98,13 @@ def _measured(
     """Measures of re-ranking by one blend."""
     raw = pairs.select(KEYS).with_columns(judgement=blended(pairs, weight))
     return mean_values(measure_queries(judged, rerank(ranking, raw, depth)))
+
+
+def _chosen(tried: Mapping[float, float], pairs: pl.DataFrame, judged: pl.DataFrame) -> dict[str, Any]:
+    """The share that did best, of equals the larger, and the probability of its judgement."""
+    best = max(sorted(tried, reverse=True), key=lambda weight: round(tried[weight], 6))
+    a, b = _fit(pairs, judged, best)
+    return {"weight": best, "a": a, "b": b, "tried": {str(weight): value for weight, value in tried.items()}}
 
 
 def _fit(pairs: pl.DataFrame, judged: pl.DataFrame, weight: float) -> tuple[float, float]:
