@@ -19,10 +19,11 @@ from flows.standing import (
 )
 from tasks.baseline.task import baseline
 from tasks.denoise.task import denoise
+from tasks.evaluate.task import evaluate_rerank
 from tasks.export.task import export
 from tasks.ingest.task import ingest
 from tasks.mine.task import mine
-from tasks.promote import promote
+from tasks.promote.task import promote
 from tasks.refs import Run
 from tasks.report.task import report
 from tasks.score.task import score
@@ -53,7 +54,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     teacher = teach(run, lectern_of(corpus, warm, mined), planning_of(recipe))
     scored = score(run, 0, corpus, warm.evaluation, teacher)
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
-    rerank(run, 0, corpus, warm, teacher)
+    evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
 
     miner, rounds = warm, Rounds(recipe)
     for number in rounds:
@@ -64,7 +65,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         lesson = lesson_of(recipe, corpus, judged, students)
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
         rerank(run, number, corpus, miner, teacher)
-        decision = promote(run, number, best.contender, miner.contender, recipe.promotion)
+        decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best
         rounds.settle(decision)
 

@@ -11,7 +11,7 @@ from tasks.denoise.settings import Denoising
 from tasks.evaluate.settings import Evaluation
 from tasks.ingest.settings import Source
 from tasks.mine.settings import Mining
-from tasks.promote import Promotion
+from tasks.promote.settings import Promotion
 from tasks.settings import Settings
 from tasks.teach.settings import Teach, TeacherSettings
 from tasks.train.settings import Training

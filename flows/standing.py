@@ -6,7 +6,8 @@ from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank
-from tasks.promote import Decision, promote
+from tasks.promote.deciding import Decision
+from tasks.promote.task import promote
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
 from tasks.score.task import score
 from tasks.settings import Settings
@@ -37,16 +38,15 @@ def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe
     return Measured(student=student, vectors=vectors, evaluation=evaluation)
 
 
-def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:
-    """Measure the teacher re-ranking a student; returns the scores of the student's dev and test candidates."""
+def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> None:
+    """Measure the teacher re-ranking a student's dev and test candidates."""
     scored = score(run, number, corpus, measured.evaluation, teacher)
     evaluate_rerank(run, number, corpus, measured.evaluation, scored, teacher)
-    return scored
 
 
 def best_of(run: Run, incumbent: Measured, challenger: Measured, recipe: Recipe) -> Measured:
     """The better of two students on dev, before the rounds."""
-    decision = promote(run, 0, incumbent.contender, challenger.contender, recipe.promotion)
+    decision = promote(run, 0, incumbent.contender, challenger.contender, recipe.promotion, recipe.evaluation.measure)
     return challenger if decision.promoted else incumbent
 
 

@@ -26,13 +26,13 @@ class Searchable:
         run: Number of the run.
         corpus: Its ingest artifact.
         students: The base and the student in use; one where they are the same.
-        teacher: Folder and fingerprint of the teacher; None where nothing was scored.
+        teacher: Folder of the teacher and its limit in tokens (0: the folder's own); None where nothing was scored.
     """
 
     run: int
     corpus: Artifact
     students: tuple[StudentRef, ...]
-    teacher: tuple[Path, str] | None
+    teacher: tuple[Path, int] | None
 
 
 def search(where: Where, text: str, k: int, recipe: str = "") -> pl.DataFrame:
@@ -105,7 +105,7 @@ def by_student(where: Where, corpus: Artifact, student: StudentRef, text: str, k
 
 
 def by_teacher(
-    teacher: tuple[Path, str], runtime: "Runtime", text: str, passages: pl.DataFrame, k: int
+    teacher: tuple[Path, int], runtime: "Runtime", text: str, passages: pl.DataFrame, k: int
 ) -> pl.DataFrame:
     """The first k of some passages (`row, text`) by the teacher's logit: `system, rank, row, score`."""
     import numpy as np
@@ -115,7 +115,7 @@ def by_teacher(
 
     queries = np.full(passages.height, text_hash(text), np.int64)
     pairs = [(text, passage) for passage in passages["text"]]
-    logits = load_scorer(teacher[0], runtime).score(queries, pairs, 8192, lambda count: None).logits
+    logits = load_scorer(teacher[0], runtime, teacher[1]).score(queries, pairs, None, lambda count: None).logits
     order = np.argsort(-logits, kind="stable")[:k]
     return _ranked("teacher", passages["row"].gather(order).to_list(), logits[order].tolist())
 
@@ -153,10 +153,11 @@ def _current(where: Where, recipe: str) -> StudentRef:
     return StudentRef(**{name: about[name] for name in StudentRef.model_fields})
 
 
-def _teacher(warehouse: Warehouse, made: pl.DataFrame) -> tuple[Path, str] | None:
+def _teacher(warehouse: Warehouse, made: pl.DataFrame) -> tuple[Path, int] | None:
     """The teacher that the run scored with last."""
     scored = made.filter(pl.col("step") == "score")
     if scored.is_empty():
         return None
     fingerprint = json.loads(scored["inputs"][-1])["teacher"]
-    return Path(find_model(warehouse, "teacher", fingerprint)["path"]), fingerprint
+    model = find_model(warehouse, "teacher", fingerprint)
+    return Path(model["path"]), int(model["max_length"] or 0)

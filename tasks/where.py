@@ -17,7 +17,9 @@ class Where(Settings):
         "auto", description="Arithmetic of inference and training; auto takes bf16 where the hardware has it."
     )
     threads: int = Field(0, ge=0, description="Torch and FAISS threads; 0 takes every core.")
-    batch_tokens: int = Field(8192, ge=16, description="Padded tokens per inference batch.")
+    batch_tokens: int | None = Field(
+        None, ge=16, description="Padded tokens per inference batch; none takes what suits the device."
+    )
     lock_seconds: float = Field(600.0, gt=0, description="How long a load waits for somebody who holds the warehouse.")
 
     @property

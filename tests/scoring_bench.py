@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tiny import sentences
+from tiny_corpus import make_corpus
 
 from models.teacher import Teacher
 from tasks.artifacts import Artifact, make_artifact
@@ -15,8 +17,6 @@ from tasks.refs import Run, TeacherRef
 from tasks.score.scoring import Work, score_pairs
 from tasks.score.settings import Scoring
 from tasks.where import Where
-from tests.tiny import sentences
-from tests.tiny_corpus import make_corpus
 from warehouse.load import load_corpus, start_run
 from warehouse.queries import stored_scores
 from warehouse.texts import text_hash

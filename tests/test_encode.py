@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tiny import make_student, sentences
+from tiny_corpus import make_corpus
 
 from tasks.artifacts import Artifact
 from tasks.encode import encode_corpus
 from tasks.refs import StudentRef
 from tasks.where import Where
-from tests.tiny import make_student, sentences
-from tests.tiny_corpus import make_corpus
 
 PASSAGES = [*sentences(12, seed=1, shortest=3, longest=15), " ".join(["the cat and the dog"] * 40)]
 QUERIES = {text: "train" for text in sentences(5, seed=2, longest=6)}

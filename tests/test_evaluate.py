@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tiny_corpus import make_corpus
+from vectors import write_vectors
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.baseline.settings import StudentSettings
@@ -14,8 +16,6 @@ from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.systems import evaluate_reranked, evaluate_student
 from tasks.refs import Blend, TeacherRef
 from tasks.where import Where
-from tests.tiny_corpus import make_corpus
-from tests.vectors import write_vectors
 from warehouse.texts import text_hash
 
 PASSAGES = ["red cat", "blue dog", "green tree", "old house", "short list"]

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tiny import make_student, sentences
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.export.card import Card, public, write_card
 from tasks.export.folder import copy_to, refuse_foreign, sample, save_student
 from tasks.refs import StudentRef
-from tests.tiny import make_student, sentences
 
 TEXTS = sentences(12, seed=3, longest=60)
 

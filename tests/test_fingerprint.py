@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tiny import make_student
 
 from models.fingerprint import fingerprint_folder
 from models.runtime import Runtime
 from models.student import Student
 from models.teacher import Teacher
-from tests.tiny import make_student
 
 ROOT = Path(__file__).parents[1]
 EXACT = Runtime("cpu", "fp32", 1)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny import sentences
 from torch import nn
 
 import models.half
@@ -11,7 +12,6 @@ from models.half import HalfTwin, PackedLinear, PackedResidual, half_copy, packi
 from models.runtime import Runtime
 from models.student import Student
 from models.teacher import Teacher
-from tests.tiny import sentences
 
 EXACT = Runtime("cpu", "fp32", 1)
 ONEDNN = (

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tiny_corpus import make_corpus
 
 import tasks.mine.search as searching
 from tasks.artifacts import Artifact, make_artifact
@@ -15,7 +16,6 @@ from tasks.mine.excluded import plain_form
 from tasks.mine.mining import mine_candidates, window
 from tasks.mine.search import top_k
 from tasks.mine.settings import Mining
-from tests.tiny_corpus import make_corpus
 from warehouse.texts import text_hash
 
 

@@ -37,7 +37,7 @@ def contender(root: Path, system: str, dev: list[float], test: list[float] | Non
 
 def decided(tmp_path: Path, old: list[float], new: list[float], **settings: int) -> Decision:
     pair = contender(tmp_path, "base", old), contender(tmp_path, "round-1", new)
-    return decide(tmp_path, *pair, Promotion.model_validate(settings))
+    return decide(tmp_path, *pair, Promotion.model_validate(settings), "nDCG@10")
 
 
 def test_the_better_one_on_dev_goes_on(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_test_queries_decide_nothing(tmp_path: Path) -> None:
     """A choice made on test would make the test figures optimistic."""
     old = contender(tmp_path, "base", [0.1, 0.1], test=[0.9, 0.9])
     new = contender(tmp_path, "round-1", [0.2, 0.2], test=[0.0, 0.0])
-    assert decide(tmp_path, old, new, Promotion()).winner.system == "round-1"
+    assert decide(tmp_path, old, new, Promotion(), "nDCG@10").winner.system == "round-1"
 
 
 def test_the_decision_is_written_with_p_and_interval(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tiny import sentences
+from tiny_corpus import make_corpus
+
 from tasks.artifacts import Artifact
 from tasks.denoise.evidence import Evidence
 from tasks.denoise.settings import Denoising
@@ -15,8 +18,6 @@ from tasks.record import record, warehouse_of
 from tasks.refs import Run, StudentRef, TeacherRef
 from tasks.score.task import score
 from tasks.where import Where
-from tests.tiny import sentences
-from tests.tiny_corpus import make_corpus
 from warehouse.load import load_corpus, start_run
 
 PASSAGES = sentences(25, seed=4, longest=12)

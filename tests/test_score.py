@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scoring_bench import KEYS, PASSAGES, QUERIES, Bench, Counting, open_bench
 
 import tasks.score.scoring as scoring
 from models.teacher import Teacher
 from tasks.refs import TeacherRef
 from tasks.score.folds import open_scorer
-from tests.scoring_bench import KEYS, PASSAGES, QUERIES, Bench, Counting, open_bench
 from warehouse.queries import stored_scores
 from warehouse.texts import text_hash
 
@@ -129,8 +129,7 @@ def test_a_logit_that_is_not_finite_fails_its_shard(tmp_path: Path) -> None:
     """Pitfall 11, through the real model: a NaN in the weights, as fp16 overflow would give."""
     import torch
     from safetensors.torch import load_file, save_file
-
-    from tests.tiny import make_teacher
+    from tiny import make_teacher
 
     path = make_teacher(tmp_path / "broken", seed=2)
     weights = load_file(path / "model.safetensors")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from scoring_bench import PASSAGES, QUERIES, Bench, Counting, open_bench
 
 from tasks.record import warehouse_of
 from tasks.refs import TeacherRef
 from tasks.score.shards import read_where, write_shard
-from tests.scoring_bench import PASSAGES, QUERIES, Bench, Counting, open_bench
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import pytest
+from scoring_bench import KEYS
 
 from tasks.score.plan import cut, with_length
 from tasks.score.settings import Scoring
-from tests.scoring_bench import KEYS
 
 
 def sized(lengths: Sequence[int]) -> pl.DataFrame:

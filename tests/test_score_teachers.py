@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scoring_bench import KEYS, PASSAGES, QUERIES, open_bench
+from tiny import make_teacher
 
 import models.runtime
 from models.runtime import Runtime
@@ -16,8 +18,6 @@ from tasks.score.describe import describe
 from tasks.score.folds import FoldedTeacher, load_scorer
 from tasks.score.precision import Agreement, compare, sample, settle
 from tasks.where import Where
-from tests.scoring_bench import KEYS, PASSAGES, QUERIES, open_bench
-from tests.tiny import make_teacher
 from warehouse.texts import text_hash
 
 CPU = Runtime("cpu", "fp32", 1)

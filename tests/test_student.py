@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from tiny import make_student, sentences
 
 import models.student
 from models.runtime import Runtime
 from models.student import Student
-from tests.tiny import make_student, sentences
 
 EXACT = Runtime("cpu", "fp32", 1)
 HALF = Runtime("cpu", "bf16", 1)

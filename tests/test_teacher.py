@@ -11,12 +11,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
+from tiny import make_student, make_teacher, sentences, tiny_tokenizer
 
 from models.pairs import PairTokenizer
 from models.runtime import Runtime
 from models.student import Student
 from models.teacher import NonFiniteScore, Teacher
-from tests.tiny import make_student, make_teacher, sentences, tiny_tokenizer
 
 EXACT = Runtime("cpu", "fp32", 1)
 HALF = Runtime("cpu", "bf16", 1)

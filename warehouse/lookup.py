@@ -23,7 +23,7 @@ ORDER BY r.round, a.made_at, a.artifact_id
 """
 
 MODEL = """
-SELECT name, fingerprint, path, a, b
+SELECT name, fingerprint, path, max_length
 FROM models
 WHERE role = $role AND fingerprint = $fingerprint
 """
@@ -45,7 +45,7 @@ def artifacts_of(warehouse: Warehouse, run_id: int) -> pl.DataFrame:
 
 
 def find_model(warehouse: Warehouse, role: str, fingerprint: str) -> dict[str, Any]:
-    """A student or teacher by its fingerprint: `name, fingerprint, path, a, b`.
+    """A student or teacher by its fingerprint: `name, fingerprint, path, max_length`.
 
     Raises:
         LookupError: The warehouse does not know it.
@@ -54,4 +54,4 @@ def find_model(warehouse: Warehouse, role: str, fingerprint: str) -> dict[str, A
         row = connection.execute(MODEL, {"role": role, "fingerprint": fingerprint}).fetchone()
     if row is None:
         raise LookupError(f"{warehouse.path}: no {role} with fingerprint {fingerprint}")
-    return dict(zip(("name", "fingerprint", "path", "a", "b"), row, strict=True))
+    return dict(zip(("name", "fingerprint", "path", "max_length"), row, strict=True))

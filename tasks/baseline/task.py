@@ -3,17 +3,15 @@
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.task import load_measures
-from tasks.record import record, warehouse_of
+from tasks.record import warehouse_of
 from tasks.refs import Artifact, Run, StudentRef
 from tasks.step import step
 
 
 @step("baseline")
 def baseline(run: Run, corpus: Artifact, student: StudentSettings, evaluation: Evaluation) -> StudentRef:
-    """Measure chance, BM25 and the student as it comes."""
+    """Measure chance and BM25, and find the student as it comes; the flow measures it like every other one."""
     from tasks.baseline.systems import base_student, describe_student, evaluate_bm25, evaluate_chance
-    from tasks.encode import encode_corpus
-    from tasks.evaluate.systems import evaluate_student
     from warehouse.load import register_model
 
     load_measures(run, evaluate_chance(run.root, corpus, evaluation.depth), 0)
@@ -21,7 +19,4 @@ def baseline(run: Run, corpus: Artifact, student: StudentSettings, evaluation: E
     base = base_student(run.where, student)
     facts = describe_student(base.path)
     register_model(warehouse_of(run.where), "student", student.model, base.fingerprint, facts)
-    vectors = encode_corpus(run.where, corpus, base)
-    record(run, vectors, 0)
-    load_measures(run, evaluate_student(run.root, base.system, corpus, vectors, evaluation), 0)
     return base

@@ -38,7 +38,7 @@ class Decision(Settings):
         return self.winner, self.measured
 
 
-def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Promotion) -> Decision:
+def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str) -> Decision:
     """Compare two evaluated students on dev, query by query, and write the decision down.
 
     The test and the interval are reported, they don't decide. Where dev also chose checkpoints, they are
@@ -48,7 +48,8 @@ def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Pr
         root: Folder of all artifacts.
         incumbent: The student to beat and its evaluation.
         challenger: The new student and its evaluation.
-        settings: Rule, measure, seed.
+        settings: Rule and seed.
+        measure: The measure that decides, the same that chose checkpoints.
 
     Raises:
         ValueError: The two were measured on different queries.
@@ -57,14 +58,18 @@ def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Pr
         root,
         "promote",
         VERSION,
-        {**settings.model_dump(mode="json"), "systems": [incumbent[0].system, challenger[0].system]},
+        {
+            **settings.model_dump(mode="json"),
+            "measure": measure,
+            "systems": [incumbent[0].system, challenger[0].system],
+        },
         {
             "incumbent": incumbent[0].fingerprint,
             "challenger": challenger[0].fingerprint,
             "incumbent_measured": incumbent[1].fingerprint,
             "challenger_measured": challenger[1].fingerprint,
         },
-        lambda folder: _write_decision(folder, incumbent, challenger, settings),
+        lambda folder: _write_decision(folder, incumbent, challenger, settings, measure),
     )
     facts = json.loads(artifact.file("decision.json").read_text("utf-8"))
     winner, measured = challenger if facts["promoted"] else incumbent
@@ -88,21 +93,21 @@ def name_incumbent(run: Run, student: StudentRef, measured: Artifact) -> Path:
 
 
 def _write_decision(
-    folder: Path, incumbent: Contender, challenger: Contender, settings: Promotion
+    folder: Path, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str
 ) -> Mapping[str, Any]:
     import polars as pl
 
     from tasks.evaluate.paired import compare
 
     old, new = (pl.read_parquet(measured.file("query_metrics.parquet")) for _, measured in (incumbent, challenger))
-    found = compare(old, new, "dev", settings.measure, settings.seed)
+    found = compare(old, new, "dev", measure, settings.seed)
     promoted = found.difference > 0
     facts: dict[str, Any] = {
         "winner": (challenger if promoted else incumbent)[0].system,
         "loser": (incumbent if promoted else challenger)[0].system,
         "promoted": promoted,
         "rule": settings.rule,
-        "measure": settings.measure,
+        "measure": measure,
         "queries": found.queries,
         "difference": found.difference,
         "p": found.p,
@@ -112,7 +117,7 @@ def _write_decision(
     facts["sentence"] = _sentence(facts)
     (folder / "decision.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
     names = ("difference", "p", "low", "high", "queries")
-    rows = [(f"promotion {settings.measure} dev {name}", float(facts[name]), facts["sentence"]) for name in names]
+    rows = [(f"promotion {measure} dev {name}", float(facts[name]), facts["sentence"]) for name in names]
     schema = {"name": pl.String, "value": pl.Float64, "note": pl.String}
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(folder / "diagnostics.parquet", compression="zstd")
     return facts

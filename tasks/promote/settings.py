@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from tasks.evaluate.settings import MeasureName
 from tasks.settings import Settings
 
 
@@ -12,5 +11,4 @@ class Promotion(Settings):
     """When a new student replaces the one there is."""
 
     rule: Literal["better"] = Field("better", description="better: the higher mean on dev; equal keeps the old one.")
-    measure: MeasureName = Field("nDCG@10", description="The measure that decides, on dev.")
     seed: int = Field(0, ge=0, description="Seed of the paired test and of the interval.")

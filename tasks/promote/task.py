@@ -8,12 +8,14 @@ from tasks.step import step
 
 
 @step("promote")
-def promote(run: Run, number: int, incumbent: Contender, challenger: Contender, settings: Promotion) -> Decision:
+def promote(
+    run: Run, number: int, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str
+) -> Decision:
     """Choose the better of two students on dev."""
     from tasks.promote.deciding import decide
     from warehouse.load import load_diagnostics
 
-    decision = decide(run.root, incumbent, challenger, settings)
+    decision = decide(run.root, incumbent, challenger, settings, measure)
     key = record(run, decision.artifact, number)
     rows = decision.artifact.file("diagnostics.parquet")
     name = f"{decision.artifact.fingerprint}/diagnostics.parquet"

@@ -12,7 +12,7 @@ def describe(teacher: TeacherRef) -> dict[str, Any]:
     folder = teacher.path / "folds" / "0" if (teacher.path / "teacher.json").exists() else teacher.path
     return {
         "activation": _activation(folder),
-        "max_length": _max_length(folder),
+        "max_length": teacher.max_length or _max_length(folder),
         "path": str(teacher.path),
         "a": teacher.a,
         "b": teacher.b,

@@ -24,7 +24,7 @@ Pairs = Sequence[tuple[str, str]]
 class Scorer(Protocol):
     """Anything that gives pairs of texts raw logits."""
 
-    def score(self, queries: Hashes, pairs: Pairs, batch_tokens: int, tick: Tick) -> "Scores":
+    def score(self, queries: Hashes, pairs: Pairs, batch_tokens: int | None, tick: Tick) -> "Scores":
         """Score pairs.
 
         Args:
@@ -42,7 +42,7 @@ class SingleTeacher:
     def __init__(self, teacher: "Teacher") -> None:
         self.teacher = teacher
 
-    def score(self, queries: Hashes, pairs: Pairs, batch_tokens: int, tick: Tick) -> "Scores":
+    def score(self, queries: Hashes, pairs: Pairs, batch_tokens: int | None, tick: Tick) -> "Scores":
         """Score pairs, whoever asks."""
         return self.teacher.score(pairs, batch_tokens, tick)
 
@@ -75,7 +75,7 @@ class FoldedTeacher:
                 f"{everywhere['query_hash'].sort()[0]}; every score of theirs would repeat the labels"
             )
 
-    def score(self, queries: Hashes, pairs: Pairs, batch_tokens: int, tick: Tick) -> "Scores":
+    def score(self, queries: Hashes, pairs: Pairs, batch_tokens: int | None, tick: Tick) -> "Scores":
         """Score every pair by the folds that may, and take the mean of their logits."""
         from models.teacher import Scores
 

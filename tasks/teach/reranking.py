@@ -13,7 +13,7 @@ from tasks.train.arrays import KEYS, Texts
 
 
 def rerank_measure(
-    corpus: Artifact, ranked: Artifact, measure: str, most: int, batch_tokens: int
+    corpus: Artifact, ranked: Artifact, measure: str, most: int, batch_tokens: int | None
 ) -> Callable[[Teacher], float]:
     """Make the function that measures a teacher on dev.
 
@@ -22,7 +22,7 @@ def rerank_measure(
         ranked: The warm student's evaluation: whose candidates are re-ranked, and how deep.
         measure: Its ir-measures name.
         most: Dev queries looked at; those with the smallest hashes.
-        batch_tokens: Padded tokens per inference batch.
+        batch_tokens: Padded tokens per inference batch; None takes what suits the device.
     """
     judged = read_judged(corpus).splits["dev"]
     queries = judged["query_hash"].unique().sort().head(most)

@@ -1,6 +1,6 @@
 """The steps `teach` and `calibrate`."""
 
-from tasks.record import record, warehouse_of
+from tasks.record import record
 from tasks.refs import Artifact, Run, TeacherRef
 from tasks.settings import Settings
 from tasks.step import step
@@ -20,6 +20,7 @@ class TeacherPlanning(Settings):
 @step("teach")
 def teach(run: Run, lectern: Lectern, planning: TeacherPlanning) -> TeacherRef:
     """Take the ready teacher that the recipe names, or train one on the labels."""
+    from tasks.score.stored import register
     from tasks.teach.teaching import ready_teacher, taught_teacher, teach_folds
 
     if planning.teacher.model:
@@ -37,17 +38,10 @@ def calibrate(
     run: Run, corpus: Artifact, teacher: TeacherRef, ranked: Artifact, scored: Artifact, planning: TeacherPlanning
 ) -> TeacherRef:
     """Choose the blend on dev and give the teacher's judgement a probability."""
+    from tasks.score.stored import register
     from tasks.teach.calibrating import calibrate_teacher
 
     how = (planning.teacher.blend, planning.measure)
     calibrated = calibrate_teacher(run.root, corpus, teacher, (ranked, scored), how)
     register(run, calibrated)
     return calibrated
-
-
-def register(run: Run, teacher: TeacherRef) -> None:
-    """Enter the teacher and its calibration into the warehouse."""
-    from warehouse.load import register_model
-
-    facts = {"path": str(teacher.path), "a": teacher.a, "b": teacher.b, "activation": "raw logit"}
-    register_model(warehouse_of(run.where), "teacher", teacher.name, teacher.fingerprint, facts)

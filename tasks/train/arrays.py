@@ -1,6 +1,5 @@
 """Training lists as arrays: what training draws from, read from artifacts and never from the warehouse."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,6 @@ from models.student import Student
 from tasks.artifacts import Artifact
 
 KEYS = ["query_hash", "passage_hash"]
-LISTED = {"query_hash": pl.Int64, "passage_hash": pl.Int64, "verdict": pl.String, "judgement": pl.Float32}
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def training_lists(corpus: Artifact, verdicts: pl.DataFrame, student: Student) -
 
     Args:
         corpus: Texts and labels.
-        verdicts: `query_hash, passage_hash, verdict, weight, judgement`, in rank order within a query.
+        verdicts: `query_hash, passage_hash, verdict, weight, judgement`.
         student: Whose tokens the texts become.
 
     Raises:
@@ -121,8 +119,3 @@ def _rows(known: pl.Series, wanted: pl.Series, kind: str) -> NDArray[np.int64]:
             "they belong to another corpus"
         )
     return rows
-
-
-def texts_of(frame: pl.DataFrame, rows: Sequence[int]) -> list[str]:
-    """The texts in some rows."""
-    return frame["text"].gather(list(rows)).to_list()

@@ -15,13 +15,13 @@ from tasks.train.arrays import Texts
 MOST_PASSAGES = 20_000  # a larger corpus is sampled: every judged passage, then those with the smallest hashes
 
 
-def dev_measure(corpus: Artifact, measure: str, batch_tokens: int) -> Callable[[Student], float]:
+def dev_measure(corpus: Artifact, measure: str, batch_tokens: int | None) -> Callable[[Student], float]:
     """Make the function that measures a student on dev.
 
     Args:
         corpus: Texts and labels.
         measure: Its ir-measures name.
-        batch_tokens: Padded tokens per inference batch.
+        batch_tokens: Padded tokens per inference batch; None takes what suits the device.
     """
     texts = Texts.read(corpus)
     judged = read_judged(corpus).splits["dev"]
