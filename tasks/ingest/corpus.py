@@ -4,8 +4,6 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from warehouse.load import load_corpus
-
 from tasks.artifacts import make_artifact
 from tasks.identity import file_fingerprint
 from tasks.ingest.assemble import assemble
@@ -16,6 +14,7 @@ from tasks.ingest.pairs import read_pairs
 from tasks.ingest.settings import Source, pair_files
 from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run
+from warehouse.load import load_corpus
 
 VERSION = 1
 
