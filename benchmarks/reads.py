@@ -3,9 +3,9 @@
 python benchmarks/reads.py FOLDER [--reads 10000] [--student NAME]
 
 FOLDER is a BEIR folder, for which a shortened run is started, again and again under other seeds, until all reads are
-done. Half of the reads open the warehouse as `remine sql` does, the others open the snapshot as a program does that knows
-nothing of us, one in fifty of these as a new process. Each checks that scores and ledger agree. Ends with 1 where a read
-failed, with 2 where a run did.
+done. Half of the reads open the warehouse as `remine sql` does, the others open the snapshot as a program does that
+knows nothing of us, one in fifty of these as a new process. Each checks that scores and ledger agree. Ends with 1 where
+a read failed, with 2 where a run did.
 """
 
 import argparse

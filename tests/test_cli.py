@@ -188,7 +188,11 @@ def test_parquet_pipes(home: Path) -> None:
     [
         (["FROM runs", "--out", "answer.txt"], "answer.txt: a file is written as csv, json or parquet"),
         (["FROM runs", "--out", "answer.csv", "--format", "table"], "a file is written as csv, json or parquet"),
-        (["FROM runs", "--out", "warehouse.duckdb", "--format", "csv"], "this is the warehouse's own file"),
+        (
+            ["FROM runs", "--out", "warehouse.duckdb", "--format", "csv"],
+            "would be taken for a warehouse, or replace it",
+        ),
+        (["FROM runs", "--out", "warehouse.snapshot.duckdb", "--format", "csv"], "or replace it"),
         (["FROM runs", "--out", "missing/answer.csv"], "missing"),
         (["FROM nothing", "--out", "answer.csv"], "nothing does not exist"),
         (["SELECT 1 AS x, 2 AS x", "--out", "answer.csv"], "x: a column name comes twice"),

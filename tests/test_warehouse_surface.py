@@ -182,6 +182,26 @@ def test_an_earlier_file_is_upgraded_with_its_rows_and_its_comments_are_said_aga
     assert sample.rows(mine, "SELECT count(*) FROM teacher_scores") == [(8,)]
 
 
+def test_a_file_of_the_first_version_keeps_its_rows_and_gets_what_is_new(tmp_path: Path) -> None:
+    """Real files of that version are about; the table `snapshot_info` of theirs is a view since."""
+    path = tmp_path / "warehouse.duckdb"
+    first, *later = warehouse.migrate.migrations().values()
+    assert later
+    with duckdb.connect(str(path)) as con:
+        con.execute(first.read_text("utf-8"))
+        con.execute(warehouse.migrate.LEDGER)
+        con.execute("INSERT INTO schema_version VALUES (?, 'first', NULL, now())", [int(first.name.split("_")[0])])
+        con.execute("INSERT INTO snapshot_info VALUES ('2026-11-29 12:00:00+00')")
+        con.execute("INSERT INTO runs VALUES (1, 'distill', 'old', NULL, '{}', '{}', 'running', NULL, now(), NULL)")
+    old = Warehouse(path)
+    assert sample.rows(old, "SELECT recipe FROM runs") == [("old",)]
+    start_run(old, "distill", "new", "{}", {})
+    assert sample.rows(old, "SELECT run_id, recipe FROM runs ORDER BY run_id") == [(1, "old"), (2, "new")]
+    told = "SELECT epoch(published_at)::BIGINT, run, recipe, status FROM snapshot_info"
+    assert sample.rows(old, told) == [(1795953600, None, None, None)]
+    assert sample.rows(old, COMMENTS) == sample.rows(sample.open_warehouse(tmp_path / "fresh")[0], COMMENTS)
+
+
 def test_views_that_changed_without_a_migration_are_applied(mine: Warehouse) -> None:
     described = sample.rows(mine, COMMENTS)
     with mine.write() as con:

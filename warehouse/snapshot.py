@@ -18,7 +18,7 @@ def snapshot_path(wh: Warehouse) -> Path:
 def publish(wh: Warehouse, every: float = 0.0) -> Path:
     """Copy the warehouse beside it, whole and read-only, and return the path.
 
-    Whoever has the old snapshot open keeps it; a new opening sees the new one. Its age and run stand in `snapshot_info`.
+    Whoever has the old snapshot open keeps it; a new opening sees the new one. `snapshot_info` has its age and run.
 
     Args:
         wh: The warehouse.

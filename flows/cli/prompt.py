@@ -71,7 +71,10 @@ def converse(warehouse: Warehouse) -> None:
 def attempt(warehouse: Warehouse, text: str) -> None:
     """Answer one question; whatever goes wrong is said, and the prompt goes on."""
     try:
-        command(warehouse, text) if text.startswith(".") else answer(warehouse, text)
+        if text.startswith("."):
+            command(warehouse, text)
+        else:
+            answer(warehouse, text)
     except KeyboardInterrupt:
         say("Stopped.")
     except BrokenPipeError:

@@ -41,8 +41,8 @@ def sql(
         converse(warehouse)
         return
     wanted = chosen_format(format, out)
-    if out is not None and out.resolve().name.startswith(warehouse.path.stem + "."):
-        raise ValueError(f"{out}: this is the warehouse's own file; the answer needs another name")
+    if out is not None and warehouse.path.suffix in out.suffixes:
+        raise ValueError(f"{out}: that would be taken for a warehouse, or replace it; the answer needs another name")
 
     from warehouse.queries import select_arrow
 
@@ -70,7 +70,7 @@ def chosen_format(format: AnyFormat | None, out: Path | None) -> AnyFormat:
     Raises:
         ValueError: The answer cannot be written so.
     """
-    chosen = format or (SUFFIXES.get(out.suffix) if out else "table")
+    chosen: AnyFormat | None = format or (SUFFIXES.get(out.suffix) if out else "table")
     if chosen is None or (out and chosen == "table"):
         raise ValueError(f"{out}: a file is written as csv, json or parquet; say which with --format")
     if chosen == "parquet" and out is None and sys.stdout.isatty():
