@@ -193,7 +193,7 @@ def test_parquet_pipes(home: Path) -> None:
             "would be taken for a warehouse, or replace it",
         ),
         (["FROM runs", "--out", "warehouse.snapshot.duckdb", "--format", "csv"], "or replace it"),
-        (["FROM runs", "--out", "missing/answer.csv"], "missing"),
+        (["FROM runs", "--out", "missing/answer.csv"], "missing: there is no such folder to write answer.csv into"),
         (["FROM nothing", "--out", "answer.csv"], "nothing does not exist"),
         (["SELECT 1 AS x, 2 AS x", "--out", "answer.csv"], "x: a column name comes twice"),
         (["SELECT 1", "--file", "question.sql"], "a query and --file were both given"),

@@ -180,6 +180,8 @@ def _refuse_other_than_reading(con: duckdb.DuckDBPyConnection, sql: str) -> None
     statements = con.extract_statements(sql)
     # MULTI is a PIVOT that looks up its columns first; the connection itself refuses everything that writes.
     allowed = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
+    if not statements:
+        raise WarehouseError("the question is empty; ask with SELECT")
     if len(statements) != 1:
         raise WarehouseError(f"one statement at a time, not {len(statements)}; the answers of the others would be lost")
     if statements[0].type not in allowed:

@@ -58,7 +58,12 @@ def save(found: Any, format: Literal["table", "csv", "json", "parquet"], path: P
         found: The rows, as an Arrow table.
         format: csv, json or parquet.
         path: The file; one that is there is replaced.
+
+    Raises:
+        FileNotFoundError: Its folder is not there.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
     beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         with beside.open("wb") as file:
