@@ -155,7 +155,7 @@ def test_threshold_sweep_says_what_would_be_dropped(wh: Warehouse) -> None:
 
 def test_a_healthy_warehouse_passes_every_check(wh: Warehouse) -> None:
     assert quality(wh).is_empty()
-    assert sample.rows(wh, "SELECT count(*), sum(problems) FROM data_quality") == [(15, 0)]
+    assert sample.rows(wh, "SELECT count(*), sum(problems) FROM data_quality") == [(16, 0)]
 
 
 def test_the_summary_reads_leaderboard_cost_and_false_negatives(wh: Warehouse) -> None:
