@@ -88,8 +88,7 @@ def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:
     if format == "parquet":
         frame.write_parquet(file)
     elif format == "json":
-        frame.write_json(file)
-        file.write(b"\n")
+        file.write(f"{frame.write_json()}\n".encode())
     else:
         flat(frame).write_csv(file)
 
