@@ -74,6 +74,10 @@ def page() -> str:
 def cookbook() -> Iterator[str]:
     """Questions, queries and recorded answers."""
     yield "## Cookbook\n"
+    yield (
+        "Each query is a file in `docs/cookbook/`: `remine sql --file docs/cookbook/01_standing.sql`. The answers are those of\n"
+        "the sample after three runs: its recipe, one round with a teacher of ten steps a fold, and its recipe again.\n"
+    )
     for recipe in recipes():
         yield f"### {recipe.title}\n"
         if recipe.note:
