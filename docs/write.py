@@ -74,9 +74,10 @@ def page() -> str:
 def cookbook() -> Iterator[str]:
     """Questions, queries and recorded answers."""
     yield "## Cookbook\n"
+    yield "Each query is a file in `docs/cookbook/`: `remine sql --file docs/cookbook/01_standing.sql`.\n"
     yield (
-        "Each query is a file in `docs/cookbook/`: `remine sql --file docs/cookbook/01_standing.sql`. The answers are those of\n"
-        "the sample after three runs: its recipe, one round with a teacher of ten steps a fold, and its recipe again.\n"
+        "The answers are those of the sample after three runs: its recipe; the same with a teacher of ten steps a fold,\n"
+        "stopped during its first round; and its recipe again, for which nothing was left to compute.\n"
     )
     for recipe in recipes():
         yield f"### {recipe.title}\n"
