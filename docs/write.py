@@ -76,7 +76,7 @@ def cookbook() -> Iterator[str]:
     yield "## Cookbook\n"
     yield "Each query is a file in `docs/cookbook/`: `remine sql --file docs/cookbook/01_standing.sql`.\n"
     yield (
-        "The answers are those of the sample after three runs: its recipe; the same with a teacher of ten steps a fold,\n"
+        "The answers are those of the sample after three runs: its recipe; that with a teacher of ten steps a fold,\n"
         "stopped during its first round; and its recipe again, for which nothing was left to compute.\n"
     )
     for recipe in recipes():
