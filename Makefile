@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: run test test-slow check bench ui clean setup
+.PHONY: run test test-slow check bench docs ui clean setup
 
 run: $(READY)
 	$(BIN)/remine sample
@@ -25,6 +25,9 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/remine sample
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" data/sample || exit 1; done
+
+docs: $(READY)
+	$(BIN)/python docs/write.py
 
 ui: $(READY)
 	$(BIN)/remine ui

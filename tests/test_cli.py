@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
 import pytest
 
 from flows.cli.main import main
@@ -160,6 +161,70 @@ def test_an_answer_pipes_as_csv_and_json(remine: Remine, home: Path) -> None:
 def test_a_query_may_come_from_standard_input(remine: Remine, home: Path) -> None:
     told = remine("sql", "-", "--format", "csv", cwd=home, stdin="SELECT count(*) AS n FROM runs")
     assert told.stdout == "n\n2\n"
+
+
+def test_a_query_may_come_from_a_file_and_go_to_one(remine: Remine, home: Path, tmp_path: Path) -> None:
+    (home / "question.sql").write_text("SELECT run_id, recipe FROM runs ORDER BY run_id -- both\n", "utf-8")
+    for name in ("answer.csv", "answer.json", "answer.parquet"):
+        told = remine("sql", "--file", "question.sql", "--out", name, cwd=home)
+        assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    rows = [{"run_id": 1, "recipe": "nightly"}, {"run_id": 2, "recipe": "nightly"}]
+    assert pl.read_csv(home / "answer.csv").to_dicts() == rows
+    assert json.loads((home / "answer.json").read_text("utf-8")) == rows
+    assert pl.read_parquet(home / "answer.parquet").to_dicts() == rows
+    assert remine("sql", "FROM runs", "--out", "rows.dat", "--format", "csv", cwd=home).returncode == 0
+    assert (home / "rows.dat").read_text("utf-8").startswith("run_id,flow,recipe")
+
+
+def test_parquet_pipes(home: Path) -> None:
+    command = f"{sys.executable} -m flows.cli.main sql 'SELECT 7 AS seven' --format parquet | cat"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    told = subprocess.run(command, shell=True, cwd=home, env=environment, capture_output=True, check=True)
+    assert pl.read_parquet(told.stdout).to_dicts() == [{"seven": 7}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["FROM runs", "--out", "answer.txt"], "answer.txt: a file is written as csv, json or parquet"),
+        (["FROM runs", "--out", "answer.csv", "--format", "table"], "a file is written as csv, json or parquet"),
+        (
+            ["FROM runs", "--out", "warehouse.duckdb", "--format", "csv"],
+            "would be taken for a warehouse, or replace it",
+        ),
+        (["FROM runs", "--out", "warehouse.snapshot.duckdb", "--format", "csv"], "or replace it"),
+        (["FROM runs", "--out", "missing/answer.csv"], "missing: there is no such folder to write answer.csv into"),
+        (["FROM nothing", "--out", "answer.csv"], "nothing does not exist"),
+        (["SELECT 1 AS x, 2 AS x", "--out", "answer.csv"], "x: a column name comes twice"),
+        (["SELECT 1", "--file", "question.sql"], "a query and --file were both given"),
+        (["--file", "missing.sql"], "missing.sql"),
+    ],
+)
+def test_an_answer_that_cannot_be_written_leaves_nothing(
+    remine: Remine, home: Path, arguments: list[str], sentence: str
+) -> None:
+    before = {path: path.read_bytes() for path in home.iterdir()}
+    told = remine("sql", *arguments, cwd=home)
+    assert told.returncode == 1
+    assert sentence in told.stderr
+    assert {path: path.read_bytes() for path in home.iterdir()} == before
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json", "parquet"])
+def test_every_type_of_a_column_can_be_written(remine: Remine, home: Path, format: str) -> None:
+    """DuckDB has types that Arrow, Polars or JSON lack; an answer must not end in a panic."""
+    told = remine(
+        "sql",
+        "SELECT INTERVAL 2 DAY AS a, '\\x00b'::BLOB AS b, '101'::BIT AS c, MAP {'k': 1} AS d, {'x': [1, NULL]} AS e, "
+        "1::HUGEINT AS f, uuid() AS g, TIME '10:00' AS h, now() AS i, NULL AS j, 'x'::ENUM ('x') AS k, "
+        "union_value(n := 1) AS l, 1.50::DECIMAL(5, 2) AS m, [INTERVAL 1 DAY] AS n, DATE '2026-01-01' AS o",
+        *("--format", format, "--out", f"answer.{format}") if format != "table" else ("--format", "table"),
+        cwd=home,
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    if format != "table":
+        text = (home / f"answer.{format}").read_bytes()
+        assert b"2 days" in text
 
 
 def test_json_and_csv_carry_texts_as_they_are_stored(remine: Remine, home: Path) -> None:

@@ -90,6 +90,20 @@ def test_every_system_stands_beside_chance(home: Path) -> None:
     assert {"nDCG@10", "RR@10", "R@10", "R@50", "R@100"} <= set(board["measure"])
 
 
+def test_a_measure_can_be_worked_out_again_from_the_rankings(home: Path) -> None:
+    """Which passage came first is only worth asking where it is the ranking that was measured."""
+    again = """
+    WITH firsts AS (
+        SELECT run, system, split, query_id, min(rank) FILTER (label > 0 AND rank <= 10) AS first
+        FROM ranked_passages GROUP BY ALL
+    )
+    SELECT count(*) > 0, count(DISTINCT system) >= 8, count(*) FILTER (abs(coalesce(1 / first, 0) - value) > 1e-9),
+        count(*) = (SELECT count(*) FROM query_results WHERE measure = 'RR@10' AND system <> 'chance')
+    FROM firsts JOIN query_results USING (run, system, split, query_id) WHERE measure = 'RR@10'
+    """
+    assert rows(Warehouse(home / "warehouse.duckdb"), again) == [(True, True, 0, True)]
+
+
 def test_every_candidate_has_a_score_a_verdict_and_a_reason(home: Path) -> None:
     warehouse = Warehouse(home / "warehouse.duckdb")
     counts = rows(

@@ -1,5 +1,7 @@
 """Ask the warehouse: what the steps need to know, and what people ask."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import polars as pl
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
 
+# Types that other programs cannot take over from Arrow as they are.
+ONLY_DUCKDB = ("INTERVAL", "BIT", "BLOB", "UNION", "BIGNUM", "VARIANT", "TIME WITH TIME ZONE", "MAP")
 PAIRS = "(SELECT DISTINCT query_hash, passage_hash FROM read_parquet($pairs))"
 SCORED = """
 SELECT q.text_hash AS query_hash, p.text_hash AS passage_hash, s.logit, s.n_tokens, s.truncated
@@ -135,15 +139,49 @@ def select_arrow(wh: Warehouse, sql: str) -> Any:
         con.execute("SET python_enable_replacements = false")
         con.execute("SET lock_configuration = true")
         _refuse_other_than_reading(con, sql)
-        answer = con.sql(sql)
-        if answer is None:
-            raise WarehouseError(f"{sql.strip()!r} has no answer to show; ask with SELECT")
-        return answer.to_arrow_table()
+        return _interruptible(con, lambda: _answer(con, sql))
+
+
+def _interruptible(con: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:
+    """Work in another thread, so that Ctrl-C is heard: DuckDB looks for signals rarely while it computes."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            con.interrupt()
+            raise
+
+
+def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    answer = con.sql(sql)
+    if answer is None:
+        raise WarehouseError(f"{sql.strip()!r} has no answer to show; ask with SELECT")
+    return _shareable(answer).to_arrow_table()
+
+
+def is_complete(sql: str) -> bool:
+    """Whether a question ends here: with a semicolon that is no part of a text, a name or a comment."""
+    words = [start for start, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+    return bool(words) and sql.encode("utf-8")[words[-1] :].decode("utf-8").lstrip().startswith(";")
+
+
+def _shareable(answer: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Spell out as text what Parquet, CSV or JSON have no type for."""
+    columns = []
+    for number, (name, kind) in enumerate(zip(answer.columns, answer.types, strict=True), start=1):
+        quoted = '"' + name.replace('"', '""') + '"'
+        spelled = any(word in str(kind) for word in ONLY_DUCKDB)
+        columns.append(f"CAST(#{number} AS VARCHAR) AS {quoted}" if spelled else f"#{number} AS {quoted}")
+    return answer.project(", ".join(columns))
 
 
 def _refuse_other_than_reading(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     statements = con.extract_statements(sql)
-    allowed = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+    # MULTI is a PIVOT that looks up its columns first; the connection itself refuses everything that writes.
+    allowed = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
+    if not statements:
+        raise WarehouseError("the question is empty; ask with SELECT")
     if len(statements) != 1:
         raise WarehouseError(f"one statement at a time, not {len(statements)}; the answers of the others would be lost")
     if statements[0].type not in allowed:

@@ -18,7 +18,7 @@ def snapshot_path(wh: Warehouse) -> Path:
 def publish(wh: Warehouse, every: float = 0.0) -> Path:
     """Copy the warehouse beside it, whole and read-only, and return the path.
 
-    Whoever has the old snapshot open keeps it; a new opening sees the new one. Its age stands in `snapshot_info`.
+    Whoever has the old snapshot open keeps it; a new opening sees the new one. `snapshot_info` has its age and run.
 
     Args:
         wh: The warehouse.
@@ -28,8 +28,8 @@ def publish(wh: Warehouse, every: float = 0.0) -> Path:
     if every > 0 and target.exists() and time.time() - target.stat().st_mtime < every:
         return target
     with wh.write("publish a snapshot") as con:
-        con.execute("DELETE FROM snapshot_info")
-        con.execute("INSERT INTO snapshot_info VALUES (now())")
+        con.execute("DELETE FROM snapshots")
+        con.execute("INSERT INTO snapshots SELECT now(), max(run_id) FROM runs")
     beside = target.with_name(f"{target.name}.tmp-{os.getpid()}")
     deadline = time.monotonic() + wh.lock_seconds
     with gate(wh.path).alone(wh.path, deadline), writers_turn(wh.path, "publish a snapshot", deadline):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli import export, init, run, runs, sample, search, sql, ui
-from flows.cli.terminal import say
+from flows.cli.terminal import describe, say
 
 app = typer.Typer(
     name="remine",
@@ -69,20 +69,6 @@ def main() -> None:
             raise
         say(f"remine: {describe(error)}")
         sys.exit(1)
-
-
-def describe(error: Exception) -> str:
-    """Say what went wrong in words; an error that we did not foresee keeps its type and asks for `--debug`."""
-    message = str(error).strip()
-    if message and foreseen(error):
-        return message
-    return f"{type(error).__name__}: {message}\nThis was not foreseen; `remine --debug …` shows where it happened."
-
-
-def foreseen(error: Exception) -> bool:
-    """Whether an error's message was written for the person who meets it."""
-    about_input = isinstance(error, ValueError | OSError | RuntimeError) and not isinstance(error, NotImplementedError)
-    return about_input or type(error).__module__.split(".")[0] in ("_duckdb", "duckdb")
 
 
 if __name__ == "__main__":

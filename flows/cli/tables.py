@@ -1,9 +1,11 @@
 """Results as people and programs want them."""
 
 import json
+import os
 import sys
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from flows.cli.terminal import print_table
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from warehouse.connect import Warehouse
+
+FileFormat = Literal["csv", "json", "parquet"]
 
 
 def existing(home: Path) -> "Warehouse":
@@ -30,19 +34,73 @@ def existing(home: Path) -> "Warehouse":
     return warehouse_of(where)
 
 
-def show(found: "pl.DataFrame", format: Literal["table", "csv", "json"]) -> None:
+def show(found: "pl.DataFrame | Any", format: Literal["table", "csv", "json", "parquet"]) -> None:
     """Write a result to stdout.
 
     Args:
-        found: The rows.
-        format: A table escapes control characters; CSV and JSON carry the texts as they are stored.
+        found: The rows, as a Polars frame or an Arrow table; column names may repeat in the latter.
+        format: A table escapes control characters; the others carry the texts as they are stored.
     """
-    if format == "csv":
-        sys.stdout.write(flat(found).write_csv())
+    if format == "table":
+        print_table(*names_and_rows(found))
+        return
+    whole = BytesIO()
+    write(found, format, whole)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(whole.getvalue())
+    sys.stdout.flush()
+
+
+def save(found: Any, format: Literal["table", "csv", "json", "parquet"], path: Path) -> None:
+    """Write a result to a file, whole or not at all.
+
+    Args:
+        found: The rows, as an Arrow table.
+        format: csv, json or parquet.
+        path: The file; one that is there is replaced.
+
+    Raises:
+        FileNotFoundError: Its folder is not there.
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
+    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            write(found, format, file)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:
+    """Write a result as csv, json or parquet.
+
+    Raises:
+        ValueError: Two columns have the same name, which these formats do not allow.
+    """
+    import polars as pl
+
+    names = list(found.columns) if isinstance(found, pl.DataFrame) else list(found.column_names)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{', '.join(twice)}: a column name comes twice in the answer; name one of them with AS")
+    frame = found if isinstance(found, pl.DataFrame) else pl.DataFrame(found)
+    if format == "parquet":
+        frame.write_parquet(file)
     elif format == "json":
-        sys.stdout.write(found.write_json() + "\n")
+        file.write(f"{frame.write_json()}\n".encode())
     else:
-        print_table(found.columns, flat(found).rows())
+        flat(frame).write_csv(file)
+
+
+def names_and_rows(found: "pl.DataFrame | Any") -> tuple[list[str], list[tuple[object, ...]]]:
+    """Column names and rows, lists and structures as JSON text."""
+    import polars as pl
+
+    names = list(found.columns) if isinstance(found, pl.DataFrame) else list(found.column_names)
+    if not isinstance(found, pl.DataFrame):
+        found = pl.DataFrame(found.rename_columns([str(number) for number in range(len(names))]))
+    return names, flat(found).rows()
 
 
 def flat(found: "pl.DataFrame") -> "pl.DataFrame":

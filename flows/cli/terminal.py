@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
+from typing import Literal
 
 CONTROL: dict[int, str] = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 CONTROL |= {ord("\n"): "⏎", ord("\t"): " ", ord("\r"): "␍"}
@@ -30,6 +31,21 @@ def say(sentence: str) -> None:
 def plain(text: str) -> str:
     """Show control characters (terminal escapes, line breaks, reordering marks) instead of obeying them."""
     return text.translate(CONTROL)
+
+
+def describe(error: Exception) -> str:
+    """Say what went wrong in words; an error that we did not foresee keeps its type and asks for `--debug`."""
+    # DuckDB quotes the value that does not fit, and a value may hold anything.
+    message = "\n".join(plain(line) for line in str(error).strip().splitlines())
+    if message and foreseen(error):
+        return message
+    return f"{type(error).__name__}: {message}\nThis was not foreseen; `remine --debug …` shows where it happened."
+
+
+def foreseen(error: Exception) -> bool:
+    """Whether an error's message was written for the person who meets it."""
+    about_input = isinstance(error, ValueError | OSError | RuntimeError) and not isinstance(error, NotImplementedError)
+    return about_input or type(error).__module__.split(".")[0] in ("_duckdb", "duckdb")
 
 
 def cell(value: object) -> str:
@@ -60,13 +76,42 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], lines: b
     style = box.SIMPLE_HEAD if console.is_terminal else None
     table = Table(box=style, show_lines=lines and console.is_terminal, pad_edge=False)
     for number, name in enumerate(names):
-        numeric = bool(rows) and all(isinstance(row[number], int | float | None) for row in rows)
-        table.add_column(Text(plain(name)), justify="right" if numeric else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if _numeric(rows, number) else "left"
+        table.add_column(Text(plain(name)), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(Text(str(value) if lines else cell(value)) for value in row))
     if not console.is_terminal:
         console.width = 100_000
     console.print(table)
+
+
+def drawn(names: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 140) -> str:
+    """Draw rows as plain lines, one a row; a text longer than `widest` characters ends in an ellipsis."""
+    from io import StringIO
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(names):
+        justify: Literal["left", "right"] = "right" if _numeric(rows, number) else "left"
+        table.add_column(Text(plain(name)), justify=justify, overflow="ellipsis", no_wrap=True, max_width=widest)
+    for row in rows:
+        table.add_row(*(Text(_short(value)) for value in row))
+    console = Console(file=StringIO(), width=100_000)
+    with console.capture() as captured:
+        console.print(table)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines() if line.strip())
+
+
+def _short(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else cell(value)
+
+
+def _numeric(rows: Sequence[Sequence[object]], number: int) -> bool:
+    return bool(rows) and all(isinstance(row[number], int | float | None) for row in rows)
 
 
 @contextmanager

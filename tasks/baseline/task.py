@@ -2,7 +2,7 @@
 
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.settings import Evaluation
-from tasks.evaluate.task import load_measures
+from tasks.evaluate.task import load_measures, load_ranked
 from tasks.record import warehouse_of
 from tasks.refs import Artifact, Run, StudentRef
 from tasks.step import step
@@ -15,7 +15,7 @@ def baseline(run: Run, corpus: Artifact, student: StudentSettings, evaluation: E
     from warehouse.load import register_model
 
     load_measures(run, evaluate_chance(run.root, corpus, evaluation.depth), 0)
-    load_measures(run, evaluate_bm25(run.root, corpus, evaluation.depth), 0)
+    load_ranked(run, evaluate_bm25(run.root, corpus, evaluation.depth), 0)
     base = base_student(run.where, student)
     facts = describe_student(base.path)
     register_model(warehouse_of(run.where), "student", student.model, base.fingerprint, facts)

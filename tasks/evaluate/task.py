@@ -14,7 +14,7 @@ def evaluate(
     from tasks.evaluate.systems import evaluate_student
 
     artifact = evaluate_student(run.root, student.system, corpus, vectors, settings)
-    load_measures(run, artifact, number)
+    load_ranked(run, artifact, number)
     return artifact
 
 
@@ -26,15 +26,25 @@ def evaluate_rerank(
     from tasks.evaluate.systems import evaluate_reranked
 
     artifact = evaluate_reranked(run.root, corpus, ranked, scored, teacher)
-    load_measures(run, artifact, number)
+    load_ranked(run, artifact, number)
     return artifact
 
 
-def load_measures(run: Run, artifact: Artifact, number: int) -> None:
-    """Enter an evaluation and its rows into the warehouse."""
+def load_ranked(run: Run, artifact: Artifact, number: int) -> None:
+    """Enter the evaluation of a system that ranks passages, its rankings included."""
+    from warehouse.load_rankings import load_rankings
+
+    key = load_measures(run, artifact, number)
+    name = "ranking.parquet"
+    load_rankings(warehouse_of(run.where), run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")
+
+
+def load_measures(run: Run, artifact: Artifact, number: int) -> int:
+    """Enter an evaluation and its measures into the warehouse, and return its key there."""
     from warehouse.load import load_metrics, load_query_metrics
 
     key = record(run, artifact, number)
     warehouse = warehouse_of(run.where)
     for load, name in ((load_metrics, "metrics.parquet"), (load_query_metrics, "query_metrics.parquet")):
         load(warehouse, run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")
+    return key

@@ -92,8 +92,9 @@ COMMENT ON COLUMN corpus_loads.counts IS 'Rows that were opened, closed and new,
 COMMENT ON COLUMN corpus_loads.run_id IS 'Run that loaded it.';
 COMMENT ON COLUMN corpus_loads.loaded_at IS 'When it was loaded.';
 
-COMMENT ON TABLE snapshot_info IS 'One row: the age of the snapshot. Empty before the first one.';
-COMMENT ON COLUMN snapshot_info.published_at IS 'In the snapshot: when it was taken. In the warehouse: when the last one was.';
+COMMENT ON TABLE snapshots IS 'One row: the last snapshot that was taken of this file. Empty before the first one.';
+COMMENT ON COLUMN snapshots.published_at IS 'When it was taken.';
+COMMENT ON COLUMN snapshots.run_id IS 'The newest run at that time, key in runs; NULL where there was none or an earlier version took it.';
 
 COMMENT ON TABLE teacher_scores IS 'One row per teacher, query text and passage text: a raw logit. It never goes stale.';
 COMMENT ON COLUMN teacher_scores.teacher_id IS 'Key in models.';
@@ -140,6 +141,13 @@ COMMENT ON COLUMN query_metrics.query_key IS 'Key in queries.';
 COMMENT ON COLUMN query_metrics.measure IS 'Measure, as ir-measures names it.';
 COMMENT ON COLUMN query_metrics.value IS 'Value for this query.';
 
+COMMENT ON TABLE rankings IS 'What an evaluated system ranked first for each dev and test query, as deep as it was evaluated.';
+COMMENT ON COLUMN rankings.artifact_id IS 'The evaluate artifact, key in artifacts; metrics names its system.';
+COMMENT ON COLUMN rankings.query_key IS 'Key in queries.';
+COMMENT ON COLUMN rankings.passage_key IS 'Key in passages.';
+COMMENT ON COLUMN rankings.rank IS 'Rank by the system, from 1.';
+COMMENT ON COLUMN rankings.score IS 'The system''s own score (similarity, BM25; a teacher''s logit or blend in the ranks that it re-ranked): to be compared within a query only.';
+
 COMMENT ON TABLE diagnostics IS 'Numbers that a step noted about its result, with a sentence where one helps.';
 COMMENT ON COLUMN diagnostics.artifact_id IS 'Key in artifacts.';
 COMMENT ON COLUMN diagnostics.name IS 'What was measured.';
@@ -172,5 +180,5 @@ COMMENT ON COLUMN shard_loads.loaded_at IS 'When it was loaded.';
 COMMENT ON TABLE schema_version IS 'One row per migration that this file has been through.';
 COMMENT ON COLUMN schema_version.version IS 'Time stamp in the migration''s file name.';
 COMMENT ON COLUMN schema_version.name IS 'Name of the migration.';
-COMMENT ON COLUMN schema_version.surface IS 'Hash of the views and comments that were applied last; set on the newest row.';
+COMMENT ON COLUMN schema_version.surface IS 'Hash of the views and comments that were applied last; NULL on all rows but the newest.';
 COMMENT ON COLUMN schema_version.applied_at IS 'When it was applied.';

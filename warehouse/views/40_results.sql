@@ -15,6 +15,53 @@ COMMENT ON COLUMN leaderboard.value IS 'Mean over the queries.';
 COMMENT ON COLUMN leaderboard.chance IS 'What a random order would get on the same queries; NULL where not computed.';
 COMMENT ON COLUMN leaderboard.queries IS 'Number of queries in the mean.';
 
+CREATE OR REPLACE VIEW query_results AS
+SELECT DISTINCT r.run_id AS run, m.system AS system, m.split AS split, qi.external_id AS query_id, q.text AS query,
+    m.measure AS measure, m.value AS value
+FROM rounds AS r
+JOIN runs AS u ON u.run_id = r.run_id
+JOIN query_metrics AS m ON m.artifact_id = r.artifact_id
+JOIN queries AS q ON q.query_key = m.query_key
+LEFT JOIN query_ids AS qi ON qi.corpus = u.corpus AND qi.query_key = m.query_key AND qi.shown;
+
+COMMENT ON VIEW query_results IS 'Every evaluated system of every run on every single query: where one is better than another.';
+COMMENT ON COLUMN query_results.run IS 'Key in runs.';
+COMMENT ON COLUMN query_results.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher.';
+COMMENT ON COLUMN query_results.split IS 'Split of the query.';
+COMMENT ON COLUMN query_results.query_id IS 'Id of the query in the run''s corpus (the smallest where several share the text); NULL where another corpus shares the artifact.';
+COMMENT ON COLUMN query_results.query IS 'Text of the query.';
+COMMENT ON COLUMN query_results.measure IS 'Measure, as ir-measures names it.';
+COMMENT ON COLUMN query_results.value IS 'Value for this query, 0 to 1.';
+
+CREATE OR REPLACE VIEW ranked_passages AS
+WITH evaluated AS (
+    SELECT DISTINCT r.run_id, u.corpus, r.artifact_id, m.system
+    FROM rounds AS r
+    JOIN runs AS u ON u.run_id = r.run_id
+    JOIN metrics AS m ON m.artifact_id = r.artifact_id
+)
+SELECT e.run_id AS run, e.system AS system, qi.split AS split, qi.external_id AS query_id, q.text AS query,
+    k.rank AS rank, pi.external_id AS passage_id, p.text AS passage, k.score AS score, l.grade AS label
+FROM evaluated AS e
+JOIN rankings AS k ON k.artifact_id = e.artifact_id
+JOIN queries AS q ON q.query_key = k.query_key
+JOIN passages AS p ON p.passage_key = k.passage_key
+LEFT JOIN query_ids AS qi ON qi.corpus = e.corpus AND qi.query_key = k.query_key AND qi.shown
+LEFT JOIN passage_ids AS pi ON pi.corpus = e.corpus AND pi.passage_key = k.passage_key AND pi.shown
+LEFT JOIN current_labels AS l ON l.corpus = e.corpus AND l.query_key = k.query_key AND l.passage_key = k.passage_key;
+
+COMMENT ON VIEW ranked_passages IS 'What every evaluated system of every run ranked first for every dev and test query, with ids, texts and labels.';
+COMMENT ON COLUMN ranked_passages.run IS 'Key in runs.';
+COMMENT ON COLUMN ranked_passages.system IS 'bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher.';
+COMMENT ON COLUMN ranked_passages.split IS 'Split of the query: dev or test.';
+COMMENT ON COLUMN ranked_passages.query_id IS 'Id of the query in the run''s corpus (the smallest where several share the text); NULL where another corpus shares the artifact.';
+COMMENT ON COLUMN ranked_passages.query IS 'Text of the query.';
+COMMENT ON COLUMN ranked_passages.rank IS 'Rank by the system, from 1.';
+COMMENT ON COLUMN ranked_passages.passage_id IS 'Id of the passage in the run''s corpus (the smallest where several share the text); NULL where another corpus shares the artifact.';
+COMMENT ON COLUMN ranked_passages.passage IS 'Text of the passage, title first.';
+COMMENT ON COLUMN ranked_passages.score IS 'The system''s own score: to be compared within a query and system only.';
+COMMENT ON COLUMN ranked_passages.label IS 'Grade given by people: above 0 relevant, 0 not relevant; NULL where nobody judged the pair.';
+
 CREATE OR REPLACE VIEW steps AS
 WITH placed AS (
     SELECT run_id, round, step, artifact_id,
@@ -128,3 +175,16 @@ COMMENT ON COLUMN score_histogram.logit_to IS 'Upper end of the step, not includ
 COMMENT ON COLUMN score_histogram.candidates IS 'Candidates in the step.';
 COMMENT ON COLUMN score_histogram.approved IS 'Of these, taken for relevant (approved or promoted).';
 COMMENT ON COLUMN score_histogram.positives IS 'Labelled positives in the step.';
+
+CREATE OR REPLACE VIEW snapshot_info AS
+SELECT s.published_at AS published_at, epoch(now()) - epoch(s.published_at) AS age_seconds, s.run_id AS run,
+    r.recipe AS recipe, r.status AS status
+FROM snapshots AS s
+LEFT JOIN runs AS r ON r.run_id = s.run_id;
+
+COMMENT ON VIEW snapshot_info IS 'One row about the snapshot: in the snapshot itself, how old it is; in the warehouse, when the last one was taken. Empty before the first one.';
+COMMENT ON COLUMN snapshot_info.published_at IS 'When it was taken.';
+COMMENT ON COLUMN snapshot_info.age_seconds IS 'Seconds from then to now.';
+COMMENT ON COLUMN snapshot_info.run IS 'The newest run at that time, key in runs; NULL where there was none or an earlier version took it.';
+COMMENT ON COLUMN snapshot_info.recipe IS 'Recipe of that run; NULL where the run is.';
+COMMENT ON COLUMN snapshot_info.status IS 'How that run stands in this file: running in a snapshot that was taken during it; NULL where the run is.';

@@ -19,7 +19,7 @@ JOIN models AS m ON m.model_id = r.teacher_id
 JOIN query_ids AS qi ON qi.query_key = r.query_key AND qi.shown
 JOIN passage_ids AS pi ON pi.corpus = qi.corpus AND pi.passage_key = r.passage_key AND pi.shown;
 
-COMMENT ON MACRO TABLE top_k IS 'The k passages with the highest logit of every query, for a teacher given by name or by the start of its fingerprint: top_k(''taught'', 10). Ids are those of each corpus that has both texts.';
+COMMENT ON MACRO TABLE top_k IS 'The k passages with the highest logit of every query, for a teacher given by name or by the start of its fingerprint: top_k(''taught'', 10). Ids are those of each corpus that has both texts; logit is raw, probability calibrated, 0 to 1, and NULL where the teacher has no calibration.';
 
 CREATE OR REPLACE MACRO threshold_sweep(run, round) AS TABLE
 WITH limits AS (
@@ -53,4 +53,4 @@ FROM dropped AS d
 LEFT JOIN kept AS k ON k.threshold = d.threshold
 ORDER BY threshold;
 
-COMMENT ON MACRO TABLE threshold_sweep IS 'What dropping every candidate at or above a probability would do to a round: candidates dropped, queries left without any, and labelled positives at or above the same threshold.';
+COMMENT ON MACRO TABLE threshold_sweep IS 'What dropping every candidate at or above a probability would do to a round: candidates dropped, queries left without any, and labelled positives at or above the same threshold. Thresholds are probabilities from 0.01 to 0.99, shares 0 to 1; pairs without a probability are not counted.';

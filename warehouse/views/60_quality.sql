@@ -19,12 +19,22 @@ FROM (
     SELECT 1 FROM verdicts GROUP BY artifact_id, query_key, passage_key HAVING count(*) > 1
 ) AS found
 UNION ALL
+SELECT 'duplicate_rankings' AS name, count(*) AS problems,
+    'Pairs, and ranks of a query, that are twice in an evaluated ranking.' AS meaning
+FROM (
+    SELECT 1 FROM rankings GROUP BY artifact_id, query_key, passage_key HAVING count(*) > 1
+    UNION ALL
+    SELECT 1 FROM rankings GROUP BY artifact_id, query_key, rank HAVING count(*) > 1
+) AS found
+UNION ALL
 SELECT 'nonfinite_numbers' AS name, count(*) AS problems,
     'Scores that are NaN or infinite.' AS meaning
 FROM (
     SELECT 1 FROM teacher_scores WHERE NOT isfinite(logit)
     UNION ALL
     SELECT 1 FROM candidates WHERE NOT isfinite(student_score)
+    UNION ALL
+    SELECT 1 FROM rankings WHERE NOT isfinite(score)
 ) AS found
 UNION ALL
 SELECT 'orphan_scores' AS name, count(*) AS problems,
@@ -40,13 +50,15 @@ FROM (
 ) AS found
 UNION ALL
 SELECT 'orphan_pairs' AS name, count(*) AS problems,
-    'Candidates and verdicts of an artifact or text that is not there.' AS meaning
+    'Candidates, verdicts and rankings of an artifact or text that is not there.' AS meaning
 FROM (
     SELECT 1
     FROM (
         SELECT artifact_id, query_key, passage_key FROM candidates
         UNION ALL
         SELECT artifact_id, query_key, passage_key FROM verdicts
+        UNION ALL
+        SELECT artifact_id, query_key, passage_key FROM rankings
     ) AS f
     LEFT JOIN artifacts AS a ON a.artifact_id = f.artifact_id
     LEFT JOIN queries AS q ON q.query_key = f.query_key
@@ -131,6 +143,8 @@ FROM (
         SELECT 'diagnostics', artifact_id, count(*) FROM diagnostics GROUP BY artifact_id
         UNION ALL
         SELECT 'history', artifact_id, count(*) FROM history GROUP BY artifact_id
+        UNION ALL
+        SELECT 'rankings', artifact_id, count(*) FROM rankings GROUP BY artifact_id
     ) AS t
     FULL JOIN (
         SELECT table_name, artifact_id, sum(n_new) AS n
