@@ -28,6 +28,7 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/write.py
+	$(BIN)/python docs/tree.py
 
 ui: $(READY)
 	$(BIN)/remine ui
