@@ -12,6 +12,7 @@ from typing import Any
 
 from tasks.identity import fingerprint
 from tasks.settings import Settings
+from warehouse.disk import told_when_full
 
 RECORDED = ("torch", "transformers", "sentence-transformers", "faiss-cpu", "duckdb", "polars", "prefect", "bm25s")
 
@@ -60,6 +61,9 @@ def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
         settings: Everything set that changes the result; no paths, devices or batch sizes of inference.
         inputs: Fingerprints of what goes in, by role.
         build: Writes the files into the folder it is given and returns facts for `artifact.json`.
+
+    Raises:
+        DiskFull: There is no room for it; nothing of it is left.
     """
     artifact = name_artifact(root, step, code, settings, inputs)
     if (artifact.path / "artifact.json").exists():
@@ -70,20 +74,21 @@ def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
     beside.mkdir(parents=True)
     started = time.monotonic()
     try:
-        facts = build(beside)
-        about = {
-            "step": step,
-            "fingerprint": artifact.fingerprint,
-            "code": code,
-            "settings": json.loads(settings.model_dump_json()) if isinstance(settings, Settings) else settings,
-            "inputs": dict(inputs),
-            "versions": installed_versions(),
-            "seconds": round(time.monotonic() - started, 3),
-            "made_at": datetime.now(UTC).isoformat(),
-            "facts": dict(facts),
-        }
-        (beside / "artifact.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        publish_folder(beside, artifact.path)
+        with told_when_full(artifact.path, f"write the {step} artifact"):
+            facts = build(beside)
+            about = {
+                "step": step,
+                "fingerprint": artifact.fingerprint,
+                "code": code,
+                "settings": json.loads(settings.model_dump_json()) if isinstance(settings, Settings) else settings,
+                "inputs": dict(inputs),
+                "versions": installed_versions(),
+                "seconds": round(time.monotonic() - started, 3),
+                "made_at": datetime.now(UTC).isoformat(),
+                "facts": dict(facts),
+            }
+            (beside / "artifact.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            publish_folder(beside, artifact.path)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return artifact

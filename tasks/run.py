@@ -1,6 +1,7 @@
 """Opening and closing a run in the warehouse."""
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,8 +10,11 @@ from tasks.record import warehouse_of
 from tasks.refs import Run
 from tasks.settings import Settings
 from tasks.where import Where
+from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
 from warehouse.snapshot import publish
+
+log = logging.getLogger("remine.run")
 
 
 @contextmanager
@@ -34,7 +38,7 @@ def opened_run(flow: str, name: str, recipe: Settings, where: Where) -> Iterator
     try:
         yield run
     except KeyboardInterrupt:
-        finish_run(warehouse, run.id, "cancelled", "stopped by a signal")
+        _close(warehouse, run.id, "cancelled", "stopped by a signal")
         raise
     except BaseException as error:
         # Prefect turns SIGTERM into an exception of its own, which is no KeyboardInterrupt.
@@ -42,10 +46,18 @@ def opened_run(flow: str, name: str, recipe: Settings, where: Where) -> Iterator
         status, told = (
             ("cancelled", "stopped by a signal") if stopped else ("failed", f"{type(error).__name__}: {error}")
         )
-        finish_run(warehouse, run.id, status, told)
+        _close(warehouse, run.id, status, told)
         raise
     finish_run(warehouse, run.id, "completed", None)
     publish(warehouse)
+
+
+def _close(warehouse: Warehouse, run: int, status: str, told: str) -> None:
+    """Write down how a run ended, where the warehouse still takes it: what the run failed with is the error to tell."""
+    try:
+        finish_run(warehouse, run, status, told)
+    except Exception as error:
+        log.error("run %d ended as %s, and that could not be written down: %s", run, status, error)
 
 
 def flow_run_id() -> str | None:

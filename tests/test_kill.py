@@ -124,3 +124,14 @@ def test_killed_while_scoring_and_while_training_it_ends_the_same(tmp_path: Path
         assert ours.equals(theirs)
     assert quality(Warehouse(killed / "warehouse.duckdb")).height == 0
     assert not list(artifacts.glob("*/*.tmp-*"))
+
+
+def test_two_writers_killed_again_and_again_lose_double_and_tear_nothing(tmp_path: Path, tiny_teacher: Path) -> None:
+    """Pitfalls 4, 44 and 45: kills at random moments, two writers, and a reader who never waits long."""
+    sys.path.append(str(ROOT / "benchmarks"))  # what is measured there is what is tested here
+    from harness.fire import under_fire
+
+    outcome = under_fire(tmp_path, write_words(tmp_path / "data", 150), tiny_teacher, pairs=1500, kills=20)
+    assert outcome.sound, outcome
+    assert outcome.counts["kills"] >= 20 and min(outcome.counts["reads"], outcome.counts["snapshots"]) >= 20
+    assert outcome.longest_wait < 1.0

@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from flows.locks import Busy, run_lock
+
+if TYPE_CHECKING:
+    from flows.recipe import Recipe
 
 HOLD = """
 import sys
@@ -29,6 +33,12 @@ def holder(home: Path) -> "subprocess.Popen[str]":
     return process
 
 
+def recipe(name: str) -> "Recipe":
+    from flows.recipe import Recipe
+
+    return Recipe.model_validate({"name": name, "source": {"path": "data"}, "student": {"model": "student"}})
+
+
 def test_a_second_run_is_told_who_the_first_is(tmp_path: Path) -> None:
     """Pitfall 44: two runs at once writing one DuckDB file."""
     first = holder(tmp_path)
@@ -46,6 +56,36 @@ def test_a_killed_run_leaves_the_warehouse_free(tmp_path: Path) -> None:
     with run_lock(tmp_path, "mine"):
         text = (tmp_path / "warehouse.duckdb.run.json").read_text("utf-8")
     assert f'"pid": {os.getpid()}' in text
+
+
+def test_a_second_run_ends_as_cancelled_and_names_the_first(tmp_path: Path) -> None:
+    """Pitfall 44, through the flow's own door; the second leaves no trace in the warehouse of the first."""
+    from flows.invocation import exclusively
+    from tasks.where import Where
+
+    first = holder(tmp_path)
+    state = exclusively("distill", lambda run, settings: pytest.fail("it ran"), recipe("mine"), Where(home=tmp_path))
+    assert state.is_cancelled()
+    assert f"the run of 'nightly' (process {first.pid}, since 20" in state.message
+    assert not (tmp_path / "warehouse.duckdb").exists()
+    first.communicate("\n")
+
+
+def test_a_killed_run_is_closed_as_crashed_by_the_next(tmp_path: Path) -> None:
+    """Left as it is, it says for ever that it is running."""
+    from flows.invocation import exclusively
+    from tasks.where import Where
+    from warehouse.connect import Warehouse
+    from warehouse.load import start_run
+    from warehouse.queries import run_rows
+
+    wh = Warehouse(tmp_path / "warehouse.duckdb")
+    start_run(wh, "distill", "killed", "{}", {})
+    seen = exclusively("distill", lambda run, settings: run_rows(wh), recipe("next"), Where(home=tmp_path))
+    assert seen.select("run", "status").rows() == [(2, "running"), (1, "crashed")]
+    found = run_rows(wh).select("run", "status", "error", "seconds").rows()
+    assert [row[1] for row in found] == ["completed", "crashed"]
+    assert found[1][2:] == ("killed: it ended without a word", 0.0)
 
 
 def test_the_note_goes_when_the_run_ends(tmp_path: Path) -> None:

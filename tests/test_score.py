@@ -125,18 +125,19 @@ def test_a_shard_that_fails_costs_only_itself(bench: Bench, counting: Counting) 
     assert len(counting.pairs) == 180 - kept
 
 
-def test_a_logit_that_is_not_finite_fails_its_shard(tmp_path: Path) -> None:
-    """Pitfall 11, through the real model: a NaN in the weights, as fp16 overflow would give."""
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_logit_that_is_not_finite_fails_its_shard(tmp_path: Path, value: float) -> None:
+    """Pitfall 11, through the real model: NaN or infinity in the weights, as fp16 overflow would give."""
     import torch
     from safetensors.torch import load_file, save_file
     from tiny import make_teacher
 
     path = make_teacher(tmp_path / "broken", seed=2)
     weights = load_file(path / "model.safetensors")
-    weights["classifier.bias"] = torch.full_like(weights["classifier.bias"], float("nan"))
+    weights["classifier.bias"] = torch.full_like(weights["classifier.bias"], value)
     save_file(weights, path / "model.safetensors", {"format": "pt"})
     bench = open_bench(tmp_path / "home", TeacherRef(fingerprint="broken-teacher", path=path, name="broken"))
-    with pytest.raises(RuntimeError, match=r"4 of 4 shards failed; 0 kept.*nan for query"):
+    with pytest.raises(RuntimeError, match=rf"4 of 4 shards failed; 0 kept.*{value} for query"):
         bench.score(bench.pairs(list(QUERIES), PASSAGES))
     assert bench.shard_files() == []
 

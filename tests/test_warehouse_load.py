@@ -123,6 +123,36 @@ def test_a_pair_that_is_twice_in_a_shard_is_refused(tmp_path: Path) -> None:
     assert counts(wh) == [0, 0, 0, 0, 0]
 
 
+def test_a_pair_that_is_twice_in_a_long_shard_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    """Repeats are looked for among neighbours, so rows must really lie in order, also where many threads read."""
+    wh, run = sample.open_warehouse(tmp_path)
+    register_model(wh, "teacher", "big", "t1", {})
+    passages = {f"p{number}": ("", f"passage number {number}") for number in range(1500)}
+    queries = {f"q{number}": (f"query number {number}", "train") for number in range(200)}
+    load_corpus(wh, run, "many", sample.corpus(tmp_path / "many", passages, queries, []), "corpus-2")
+    hashes = [pl.read_parquet(tmp_path / "many" / f"{name}.parquet")["hash"] for name in ("queries", "passages")]
+    pairs = hashes[0].to_frame("query_hash").join(hashes[1].to_frame("passage_hash"), how="cross")
+    scores = pairs.sample(fraction=1.0, shuffle=True, seed=1).with_columns(logit=0.5, n_tokens=7, truncated=False)
+    shard = tmp_path / "long.parquet"
+    for twice in (0, 150_000, 299_999):
+        pl.concat([scores, scores[twice : twice + 1]]).write_parquet(shard, row_group_size=20_000)
+        named = f"query_hash {scores[twice, 0]}, passage_hash {scores[twice, 1]} stands there 2 times"
+        with pytest.raises(WarehouseError, match=named):
+            load_scores(wh, run, "t1", shard, "long", {})
+    assert counts(wh) == [0, 0, 0, 0, 0]
+
+
+def test_scores_lie_in_the_order_of_their_keys_also_beside_those_that_are_there(tmp_path: Path) -> None:
+    """Unsorted, they take a third more room, and a query is read from everywhere."""
+    wh, run = sample.open_warehouse(tmp_path)
+    register_model(wh, "teacher", "big", "t1", {})
+    some = {pair: sample.LOGITS[pair] for pair in [("q1", "d3"), ("q2", "d5")]}
+    load_scores(wh, run, "t1", sample.scores(tmp_path / "a.parquet", some), "a", {})
+    assert load_scores(wh, run, "t1", sample.scores(tmp_path / "b.parquet"), "b", {}) == 6
+    keys = sample.rows(wh, "SELECT query_key, passage_key FROM teacher_scores")
+    assert keys[:2] == sorted(keys[:2]) and keys[2:] == sorted(keys[2:]) and len(set(keys)) == 8
+
+
 def test_scores_of_a_teacher_that_is_not_registered_are_refused(tmp_path: Path) -> None:
     wh, run = sample.open_warehouse(tmp_path)
     register_model(wh, "student", "small", "t1", {})

@@ -4,6 +4,7 @@ import json
 import logging
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,28 +14,12 @@ from pathlib import Path
 import duckdb
 import pytest
 import warehouse_samples as sample
+from other_program import hold
 
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseBusy, WarehouseError
 from warehouse.holders import describe_process, holder_path, read_holder
 from warehouse.load import start_run
-
-HOLD = """
-import sys, time, duckdb
-connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read")
-print("held", flush=True)
-time.sleep(float(sys.argv[3]))
-connection.close()
-"""
-
-
-def hold(path: Path, how: str, seconds: float) -> "subprocess.Popen[str]":
-    """Another program that has the file open for a while, as a forgotten shell does."""
-    command = [sys.executable, "-c", HOLD, str(path), how, str(seconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
 
 
 def start_many(path: Path, count: int) -> None:
@@ -149,7 +134,10 @@ def test_a_long_wait_is_logged_with_the_holder(
     with caplog.at_level(logging.WARNING, "remine.warehouse"), wh.read():
         pass
     assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
-    assert f"is held by process {other.pid} (" in caplog.text
+    named = (
+        rf"is held by process {other.pid} \(\S*python.*duckdb.*, running since 20\d\d-\d\d-\d\dT.*; waiting since \d"
+    )
+    assert re.search(named, caplog.text, re.DOTALL)
     other.wait()
 
 

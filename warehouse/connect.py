@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 from filelock import FileLock, Timeout
 
+from warehouse.disk import told_when_full
 from warehouse.errors import WarehouseError
 from warehouse.gate import gate
 from warehouse.holders import Waiting, clear_holder, write_holder
@@ -70,17 +71,42 @@ class Warehouse:
 
         Raises:
             WarehouseBusy: Somebody held the file until the deadline; the message names them.
+            DiskFull: There is no room for what was to be written; nothing was changed.
             WarehouseError: A later version made the file.
         """
         deadline = time.monotonic() + self.lock_seconds
-        with gate(self.path).alone(self.path, deadline), writers_turn(self.path, operation, deadline):
-            connection = open_file(self.path, False, deadline)
-            try:
-                migrate(connection, self.path)
-                with transaction(connection):
-                    yield connection
-            finally:
-                connection.close()
+        with self.writing(operation, deadline), self.opened_to_write(deadline) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, operation: str, deadline: float) -> Iterator[None]:
+        """Keep every other writer of ours out, in this process and in others; the file stays closed.
+
+        Args:
+            operation: What for, in a word or two: shown to whoever waits.
+            deadline: When to give up, on the clock of `time.monotonic`.
+
+        Raises:
+            WarehouseBusy: Somebody held the file until the deadline; the message names them.
+            DiskFull: There is no room for what was to be written; nothing was changed.
+        """
+        with (
+            told_when_full(self.path, operation),
+            gate(self.path).alone(self.path, deadline),
+            writers_turn(self.path, operation, deadline),
+        ):
+            yield
+
+    @contextmanager
+    def opened_to_write(self, deadline: float) -> Iterator[Connection]:
+        """Open the file for one transaction, inside `writing`."""
+        connection = open_file(self.path, False, deadline)
+        try:
+            migrate(connection, self.path)
+            with transaction(connection):
+                yield connection
+        finally:
+            connection.close()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def write_holder(path: Path, operation: str) -> None:
     """Say that this process writes, and what for."""
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     holder = {"pid": os.getpid(), "operation": operation, "since": now}
-    beside = holder_path(path).with_name(f"{holder_path(path).name}.{os.getpid()}")
+    beside = holder_path(path).with_name(f"{holder_path(path).name}.tmp")  # one writer at a time holds the lock
     beside.write_text(json.dumps(holder) + "\n", "utf-8")
     beside.replace(holder_path(path))
 

@@ -53,6 +53,22 @@ def finish_run(wh: Warehouse, run_id: int, status: str, error: str | None) -> No
         )
 
 
+def close_killed(wh: Warehouse) -> list[int]:
+    """Close runs that still say that they are running, as crashed, and return them; call it while no run can be.
+
+    They ended when they were last heard of: at their start, their last load or their last artifact.
+    """
+    with wh.write("close killed runs") as con:
+        closed = con.execute(
+            "UPDATE runs AS r SET status = 'crashed', error = 'killed: it ended without a word', "
+            "finished_at = greatest(started_at, "
+            "(SELECT max(s.loaded_at) FROM shard_loads AS s WHERE s.run_id = r.run_id), "
+            "(SELECT max(a.made_at) FROM artifacts AS a WHERE a.run_id = r.run_id AND a.made_at <= now())) "
+            "WHERE status = 'running' RETURNING run_id"
+        ).fetchall()
+    return sorted(int(row[0]) for row in closed)
+
+
 def register_artifact(wh: Warehouse, run_id: int, about: Mapping[str, Any], path: str) -> int:
     """Write an artifact down and return its id; the same fingerprint is the same artifact.
 

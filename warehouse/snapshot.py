@@ -5,9 +5,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from warehouse.connect import Warehouse, open_file, writers_turn
+from warehouse.connect import Warehouse, open_file
+from warehouse.disk import told_when_full
 from warehouse.errors import WarehouseError
-from warehouse.gate import gate
 
 
 def snapshot_path(wh: Warehouse) -> Path:
@@ -27,14 +27,14 @@ def publish(wh: Warehouse, every: float = 0.0) -> Path:
     target = snapshot_path(wh)
     if every > 0 and target.exists() and time.time() - target.stat().st_mtime < every:
         return target
-    with wh.write("publish a snapshot") as con:
-        con.execute("DELETE FROM snapshots")
-        con.execute("INSERT INTO snapshots SELECT now(), max(run_id) FROM runs")
-    beside = target.with_name(f"{target.name}.tmp-{os.getpid()}")
     deadline = time.monotonic() + wh.lock_seconds
-    with gate(wh.path).alone(wh.path, deadline), writers_turn(wh.path, "publish a snapshot", deadline):
+    beside = target.with_name(f"{target.name}.tmp-{os.getpid()}")
+    with wh.writing("publish a snapshot", deadline):
+        for left_over in target.parent.glob(f"{target.name}.tmp-*"):  # writers take turns: whoever made it was killed
+            left_over.unlink(missing_ok=True)
         try:
-            _copy(wh, beside, deadline)
+            with told_when_full(beside, "publish a snapshot"):  # told before the half copy is removed
+                _copy(wh, beside, deadline)
             beside.chmod(0o444)
             # Left by somebody who opened the old snapshot for writing: DuckDB would apply it to the new one.
             Path(f"{target}.wal").unlink(missing_ok=True)
@@ -50,11 +50,20 @@ def _copy(wh: Warehouse, beside: Path, deadline: float) -> None:
 
     Another process copies: if this one opened the file and closed it again, the connection's lock would be gone.
     """
+    with wh.opened_to_write(deadline) as connection:
+        connection.execute("DELETE FROM snapshots")
+        connection.execute("INSERT INTO snapshots SELECT now(), max(run_id) FROM runs")
     connection = open_file(wh.path, True, deadline)
     try:
         if Path(f"{wh.path}.wal").exists():
-            raise WarehouseError(f"{wh.path} was written to by another program just now; publish the snapshot again")
-        subprocess.run(["cp", "--", str(wh.path), str(beside)], check=True, capture_output=True)
+            raise WarehouseError(
+                f"{wh.path}.wal is still there: another program wrote just now, or the disk has no room to take it "
+                "over; a copy without it would lack what it holds; publish the snapshot again"
+            )
+        command = ["cp", "--", str(wh.path), str(beside)]
+        copied = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+        if copied.returncode:
+            raise OSError(copied.stderr.strip())
     finally:
         connection.close()
     _sync(beside)

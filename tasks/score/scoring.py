@@ -21,6 +21,7 @@ from tasks.score.settings import Scoring
 from tasks.score.shards import COLUMNS, Shards, read_where, write_shard
 from tasks.score.stored import register, restore_artifact, restore_shards
 from tasks.where import Where
+from warehouse.disk import DiskFull
 from warehouse.queries import pending_pairs, stored_scores
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def score_shards(work: Work, plan: Artifact, missing: Sequence[int]) -> None:
 
     Raises:
         RuntimeError: A shard failed; the others are kept and loaded.
+        DiskFull: There was no room for a shard; those before it are kept and loaded.
     """
     texts = _texts(work.corpus, pl.read_parquet(plan.file("plan.parquet")))
     runtime, scorer = open_teacher(work, texts)
@@ -119,6 +121,8 @@ def score_shards(work: Work, plan: Artifact, missing: Sequence[int]) -> None:
             path = work.shards.path(plan.fingerprint, number)
             try:
                 _score_shard(path, scorer, todo.filter(pl.col("shard") == number), runtime, work.run.where, tick)
+            except DiskFull:  # the other shards would be computed for nothing
+                raise
             except Exception as error:  # one bad pair must not cost the others; all are reported below
                 failed[number] = error
                 log.error("shard %s failed: %s", path.name, error)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from tasks.artifacts import sync
+from warehouse.disk import told_when_full
 
 COLUMNS = {
     "query_hash": pl.Int64,
@@ -58,6 +59,9 @@ def write_shard(path: Path, scores: pl.DataFrame, where: Mapping[str, Any]) -> N
         path: The file.
         scores: `query_hash, passage_hash, logit, n_tokens, truncated`.
         where: precision, device, versions and seconds, kept in the file's metadata.
+
+    Raises:
+        DiskFull: There is no room for it; no file is left.
     """
     import pyarrow.parquet as pq
 
@@ -68,9 +72,10 @@ def write_shard(path: Path, scores: pl.DataFrame, where: Mapping[str, Any]) -> N
     table = scores.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items()).to_arrow()
     table = table.replace_schema_metadata({WHERE: json.dumps(dict(where), sort_keys=True)})
     try:
-        pq.write_table(table, beside, compression="zstd")
-        sync(beside)
-        beside.replace(path)
+        with told_when_full(path, "write a shard"):
+            pq.write_table(table, beside, compression="zstd")
+            sync(beside)
+            beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
     sync(path.parent)

@@ -1,7 +1,9 @@
--- Facts by integer keys. The views for people stand on these and join the texts last.
+-- Facts by integer keys. The views for people stand on these and join the texts last. Only the id of the query is joined
+-- first: whoever asks about one query then reads that query's scores, not all of them.
 
 CREATE OR REPLACE VIEW current_labels AS
-SELECT corpus, query_key, passage_key, max(grade) AS grade, string_agg(DISTINCT source, ',' ORDER BY source) AS sources
+SELECT corpus, query_key, passage_key, max(grade) AS grade,
+    array_to_string(list_sort(list_distinct(list(source))), ',') AS sources
 FROM labels
 WHERE until IS NULL
 GROUP BY corpus, query_key, passage_key;
@@ -50,9 +52,10 @@ SELECT r.run AS run, r.round AS round, r.corpus AS corpus, r.teacher_id AS teach
     c.miner AS miner, s.logit AS logit,
     coalesce(v.probability, 1 / (1 + exp(-(m.a * s.logit + m.b)))) AS probability,
     s.n_tokens AS n_tokens, s.truncated AS truncated, l.grade AS label, v.verdict AS verdict, v.reason AS reason,
-    v.weight AS weight, v.judgement AS judgement
+    v.weight AS weight, v.judgement AS judgement, qi.external_id AS query_id, qi.split AS split
 FROM round_parts AS r
 JOIN candidates AS c ON c.artifact_id = r.mined
+LEFT JOIN query_ids AS qi ON qi.corpus = r.corpus AND qi.query_key = c.query_key AND qi.shown
 LEFT JOIN models AS m ON m.model_id = r.teacher_id
 LEFT JOIN teacher_scores AS s
     ON s.teacher_id = r.teacher_id AND s.query_key = c.query_key AND s.passage_key = c.passage_key
@@ -80,15 +83,18 @@ COMMENT ON COLUMN candidate_facts.verdict IS 'What denoising decided: positive, 
 COMMENT ON COLUMN candidate_facts.reason IS 'Why it decided so; NULL before denoising.';
 COMMENT ON COLUMN candidate_facts.weight IS 'Weight in training; NULL before denoising.';
 COMMENT ON COLUMN candidate_facts.judgement IS 'Training target on the logit scale; NULL before denoising or where not scored.';
+COMMENT ON COLUMN candidate_facts.query_id IS 'Id of the query in the run''s corpus (the smallest where several share the text).';
+COMMENT ON COLUMN candidate_facts.split IS 'Split of the query; empty where it has no labels.';
 
 CREATE OR REPLACE VIEW positive_facts AS
 SELECT r.run AS run, r.round AS round, r.corpus AS corpus, r.teacher_id AS teacher_id,
     v.query_key AS query_key, v.passage_key AS passage_key, s.logit AS logit,
     coalesce(v.probability, 1 / (1 + exp(-(m.a * s.logit + m.b)))) AS probability,
     s.n_tokens AS n_tokens, s.truncated AS truncated, l.grade AS label, v.verdict AS verdict, v.reason AS reason,
-    v.weight AS weight, v.judgement AS judgement
+    v.weight AS weight, v.judgement AS judgement, qi.external_id AS query_id, qi.split AS split
 FROM round_parts AS r
 JOIN verdicts AS v ON v.artifact_id = r.judged AND v.verdict = 'positive'
+LEFT JOIN query_ids AS qi ON qi.corpus = r.corpus AND qi.query_key = v.query_key AND qi.shown
 LEFT JOIN models AS m ON m.model_id = r.teacher_id
 LEFT JOIN teacher_scores AS s
     ON s.teacher_id = r.teacher_id AND s.query_key = v.query_key AND s.passage_key = v.passage_key
@@ -111,3 +117,5 @@ COMMENT ON COLUMN positive_facts.verdict IS 'Always positive.';
 COMMENT ON COLUMN positive_facts.reason IS 'Why it decided so; NULL before denoising.';
 COMMENT ON COLUMN positive_facts.weight IS 'Weight in training; NULL before denoising.';
 COMMENT ON COLUMN positive_facts.judgement IS 'Training target on the logit scale; NULL before denoising or where not scored.';
+COMMENT ON COLUMN positive_facts.query_id IS 'Id of the query in the run''s corpus (the smallest where several share the text).';
+COMMENT ON COLUMN positive_facts.split IS 'Split of the query; empty where it has no labels.';

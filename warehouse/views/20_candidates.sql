@@ -1,16 +1,15 @@
 -- What denoising decided, with ids and texts.
 
 CREATE OR REPLACE VIEW scored_candidates AS
-SELECT f.run AS run, f.round AS round, qi.external_id AS query_id, q.text AS query, pi.external_id AS passage_id,
+SELECT f.run AS run, f.round AS round, f.query_id AS query_id, q.text AS query, pi.external_id AS passage_id,
     p.text AS passage, f.rank AS rank, f.student_score AS student_score, f.logit AS logit,
     f.probability AS probability, f.label AS label, f.verdict AS verdict, f.reason AS reason, f.weight AS weight,
-    f.judgement AS judgement, m.name AS teacher, f.miner AS miner, qi.split AS split, pi.title AS title,
+    f.judgement AS judgement, m.name AS teacher, f.miner AS miner, f.split AS split, pi.title AS title,
     f.n_tokens AS n_tokens, f.truncated AS truncated
 FROM candidate_facts AS f
 JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
 LEFT JOIN models AS m ON m.model_id = f.teacher_id
-LEFT JOIN query_ids AS qi ON qi.corpus = f.corpus AND qi.query_key = f.query_key AND qi.shown
 LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown;
 
 COMMENT ON VIEW scored_candidates IS 'Every candidate of every round with ids and texts: what the student found, the teacher''s score, the label and the verdict.';
@@ -37,15 +36,14 @@ COMMENT ON COLUMN scored_candidates.n_tokens IS 'Tokens that the teacher read; N
 COMMENT ON COLUMN scored_candidates.truncated IS 'True where the teacher read a shortened passage; NULL where not scored.';
 
 CREATE OR REPLACE VIEW scored_positives AS
-SELECT f.run AS run, f.round AS round, qi.external_id AS query_id, q.text AS query, pi.external_id AS passage_id,
+SELECT f.run AS run, f.round AS round, f.query_id AS query_id, q.text AS query, pi.external_id AS passage_id,
     p.text AS passage, f.logit AS logit, f.probability AS probability, f.label AS label, f.weight AS weight,
-    f.judgement AS judgement, m.name AS teacher, qi.split AS split, pi.title AS title, f.n_tokens AS n_tokens,
+    f.judgement AS judgement, m.name AS teacher, f.split AS split, pi.title AS title, f.n_tokens AS n_tokens,
     f.truncated AS truncated
 FROM positive_facts AS f
 JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
 LEFT JOIN models AS m ON m.model_id = f.teacher_id
-LEFT JOIN query_ids AS qi ON qi.corpus = f.corpus AND qi.query_key = f.query_key AND qi.shown
 LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown;
 
 COMMENT ON VIEW scored_positives IS 'Every labelled positive of every mined query with ids and texts: where the logit is low, the teacher doubts the label.';
