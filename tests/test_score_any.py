@@ -160,7 +160,7 @@ def test_an_interrupted_scoring_goes_on_and_ends_bit_equal(
     kept = sum(seen[:2])
     counting.before, counting.pairs = lambda pairs: None, []
     receipt = desk.score(path, tmp_path / "cut.parquet")
-    assert len(counting.pairs) == 180 - kept and 0 < kept
+    assert len(counting.pairs) == 180 - kept and kept > 0
     assert counts(receipt) == (180, 180 - stored, stored) and stored <= kept
     assert pl.read_parquet(tmp_path / "cut.parquet").equals(pl.read_parquet(tmp_path / "whole.parquet"))
 
