@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Home
-from flows.cli.running import Device, Precision, run_here
+from flows.cli.options import HERE, Device, Home, Precision, Threads
+from flows.cli.running import run_here
 from flows.cli.terminal import prepare_logs
 
 
@@ -19,9 +19,9 @@ def run(
         typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; may be given several times."),
     ] = None,
     home: Home = HERE,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    threads: Annotated[int, typer.Option(min=0, help="Threads to compute with; 0 takes every core.")] = 0,
-    precision: Annotated[Precision, typer.Option(help="auto takes bf16 where the hardware has it.")] = "auto",
+    device: Device = "auto",
+    threads: Threads = 0,
+    precision: Precision = "auto",
 ) -> None:
     """Teach the student: ingest, warm up, then rounds of mining, scoring and training.
 

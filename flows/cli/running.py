@@ -3,7 +3,7 @@
 import atexit
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from flows.cli.terminal import Stopped, quieten_logs, say, stoppable
 if TYPE_CHECKING:
     from flows.recipe import Named
     from tasks.where import Where
-
-Device = Literal["auto", "cpu", "cuda", "mps"]
-Precision = Literal["auto", "fp32", "bf16"]
 
 
 def run_here(load: Callable[[], Any], recipe: "Named", where: "Where") -> Any:

@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Home
-from flows.cli.running import Device, Precision, run_here
+from flows.cli.options import HERE, Device, Home, Precision, Threads
+from flows.cli.running import run_here
 from flows.cli.terminal import plain, prepare_logs
 
 if TYPE_CHECKING:
     from tasks.deliver.receipt import Receipt
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="ROLE=NAME", help="Which column is which, where it has another name."),
+]
 
 
 def score(
@@ -24,20 +29,15 @@ def score(
         Path | None, typer.Option("--out", help="Write the pairs with their scores: .parquet, .csv, .jsonl or .trec.")
     ] = None,
     corpus: Annotated[str, typer.Option(help="Corpus that ids belong to, where there are several.")] = "",
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="ROLE=NAME", help="Which column is which, where it has another name."),
-    ] = None,
-    max_length: Annotated[
-        int, typer.Option(min=0, help="Tokens of query and passage together; 0: as the model says.")
-    ] = 0,
+    columns: Columns = None,
+    max_length: Annotated[int, typer.Option(min=0, help="Tokens of both texts together; 0: as the model says.")] = 0,
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.")
     ] = False,
     home: Home = HERE,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    threads: Annotated[int, typer.Option(min=0, help="Threads to compute with; 0 takes every core.")] = 0,
-    precision: Annotated[Precision, typer.Option(help="auto takes bf16 where the hardware has it.")] = "auto",
+    device: Device = "auto",
+    threads: Threads = 0,
+    precision: Precision = "auto",
 ) -> None:
     """Score pairs with a teacher into the warehouse: those that it has not scored yet.
 
