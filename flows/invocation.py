@@ -1,20 +1,22 @@
 """One invocation of a flow: alone on its warehouse, entered into `runs`, whatever its end."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from prefect.states import Cancelled
 
 from flows.locks import Busy, run_lock
-from flows.recipe import Recipe
+from flows.recipe import Named
 from tasks.record import warehouse_of
 from tasks.refs import Run
 from tasks.run import opened_run
 from tasks.where import Where
 from warehouse.load import close_killed
 
+R = TypeVar("R", bound=Named)
 
-def exclusively(flow: str, body: Callable[[Run, Recipe], Any], recipe: Recipe, where: Where) -> Any:
+
+def exclusively(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Where) -> Any:
     """Run a flow's body as the only one on its warehouse; a second run ends as Cancelled and names the first.
 
     A run that was killed left no word of its end: the next one closes it as crashed.

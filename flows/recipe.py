@@ -18,10 +18,15 @@ from tasks.train.settings import Training
 from tasks.warmup.settings import Warmup
 
 
-class Recipe(Settings):
-    """What `distill` does; the machine it does it on is not in here."""
+class Named(Settings):
+    """What a flow does, under a name for its runs."""
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9._-]+$", description="Name of the recipe, also of its runs.")
+
+
+class Recipe(Named):
+    """What `distill` does; the machine it does it on is not in here."""
+
     rounds: int = Field(2, ge=1, description="Rounds of mining, scoring and training.")
     patience: int = Field(1, ge=1, description="Rounds without a better dev measure before the loop stops.")
     seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")

@@ -18,7 +18,7 @@ from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("init", "run", "export", "sample", "runs", "search", "sql", "ui")
+COMMANDS = ("init", "run", "score", "export", "sample", "runs", "search", "sql", "ui")
 HOSTILE = "\x1b]0;owned\x07 \x1b[31mred\x1b[0m \u202egnp.exe\r\n=1+1"
 
 
@@ -111,6 +111,7 @@ def test_the_version_is_the_installed_one(remine: Remine) -> None:
         (["export", "1", "out"], "there is no warehouse yet"),
         (["init", "missing"], "missing: no such file or folder"),
         (["ui"], "nothing has run here yet"),
+        (["score", "--pairs", "missing.csv", "--teacher", "x"], "missing.csv: no such file; needed pairs as .jsonl"),
     ],
 )
 def test_an_error_is_one_message_and_leaves_nothing_behind(

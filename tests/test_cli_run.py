@@ -120,6 +120,25 @@ def test_search_as_a_table_is_side_by_side(home: Path, first: "subprocess.Comple
     assert "teacher" in told.stdout.splitlines()[0]
 
 
+def test_score_reuses_what_the_run_scored(home: Path, first: "subprocess.CompletedProcess[str]") -> None:
+    (taught,) = (home / "data" / "artifacts" / "teach").iterdir()
+    labels = home / "data" / "qrels" / "train.tsv"
+    columns = ("--column", "query_id=query-id", "--column", "passage_id=corpus-id")
+    options = ("--device", "cpu", "--precision", "fp32", "--threads", "1")
+    command = ("score", "--pairs", str(labels), *columns, "--teacher", str(taught), "--out", "scores.csv", *options)
+    told = remine(home, *command)
+    assert told.returncode == 0, told.stderr
+    assert "36 pairs: 0 new (0 tokens, 0.0 s), 36 reused" in told.stdout
+    lines = (home / "scores.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "query-id,corpus-id,score,logit,n_tokens,truncated" and len(lines) == 37
+    question = told.stdout.splitlines()[-1].removeprefix('Look: remine sql "').removesuffix('"')
+    assert len(json.loads(remine(home, "sql", question, "--format", "json").stdout)) == 20
+    (home / "bad.csv").write_text("query_id,passage_id\nq1,nobody\n", "utf-8")
+    told = remine(home, "score", "--pairs", "bad.csv", "--teacher", str(taught), *options)
+    assert told.returncode == 1 and "bad.csv:2: passage 'nobody' is not in the corpus" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
 def test_export_makes_a_folder_that_loads(home: Path, first: "subprocess.CompletedProcess[str]") -> None:
     told = remine(home, "export", "1", "student")
     assert told.returncode == 0, told.stderr

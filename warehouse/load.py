@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
-from warehouse.load_corpus import load_corpus
+from warehouse.load_corpus import load_corpus, load_texts
 from warehouse.register import close_killed, finish_run, link_round, register_artifact, register_model, start_run
 from warehouse.rows import first, only
 
@@ -29,6 +29,7 @@ __all__ = [
     "load_metrics",
     "load_query_metrics",
     "load_scores",
+    "load_texts",
     "load_verdicts",
     "register_artifact",
     "register_model",

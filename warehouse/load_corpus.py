@@ -1,6 +1,7 @@
 """Load a corpus: new texts get keys, ids and labels that are gone are closed, what is unchanged is not touched."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,8 @@ FILES = {
     },
 }
 
+TEXTS = ("passages", "queries")
+
 
 def load_corpus(
     wh: Warehouse, run_id: int, corpus_name: str, folder: Path, artifact_fingerprint: str
@@ -91,9 +94,10 @@ def load_corpus(
             raise WarehouseError(f"runs has no run {run_id}; corpus {corpus_name} would be loaded by nobody")
         if _newest(con, corpus_name) == (artifact_fingerprint,):
             return _nothing()
-        _stage(con, folder)
-        _check(con, folder)
-        counts = {f"{kind}_new": _add_texts(con, kind) for kind in ("passages", "queries")}
+        _stage(con, folder, FILES)
+        _check_texts(con, folder)
+        _check_rows(con, folder)
+        counts = {f"{kind}_new": _add_texts(con, kind) for kind in TEXTS}
         for kept in KEPT:
             counts |= _reconcile(con, kept, corpus_name)
         for table, key in (("passage_ids", "passage_key"), ("query_ids", "query_key")):
@@ -103,6 +107,25 @@ def load_corpus(
             [corpus_name, artifact_fingerprint, json.dumps(counts), run_id],
         )
         return counts
+
+
+def load_texts(wh: Warehouse, folder: Path) -> dict[str, int]:
+    """Add texts that are in the warehouse under no key yet; what is there stays, and no corpus gets an id or a label.
+
+    Args:
+        wh: The warehouse.
+        folder: Holds passages and queries as Parquet: hash, text.
+
+    Returns:
+        How many passages and queries are new.
+
+    Raises:
+        WarehouseError: Two texts have one hash; nothing was loaded.
+    """
+    with wh.write("load texts") as con:
+        _stage(con, folder, TEXTS)
+        _check_texts(con, folder)
+        return {f"{kind}_new": _add_texts(con, kind) for kind in TEXTS}
 
 
 def _newest(con: duckdb.DuckDBPyConnection, corpus: str) -> tuple[str, ...] | None:
@@ -116,8 +139,9 @@ def _nothing() -> dict[str, int]:
     return {"passages_new": 0, "queries_new": 0, **kept}
 
 
-def _stage(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    for name, columns in FILES.items():
+def _stage(con: duckdb.DuckDBPyConnection, folder: Path, files: Iterable[str]) -> None:
+    for name in files:
+        columns = FILES[name]
         file = folder / f"{name}.parquet"
         listed = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in columns.items())
         try:
@@ -126,9 +150,9 @@ def _stage(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
             raise WarehouseError(f"{file}: needs the columns {', '.join(columns)}; {error}") from error
 
 
-def _check(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Refuse a corpus that would make something point at the wrong text."""
-    for kind in ("passages", "queries"):
+def _check_texts(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Refuse texts that would be given the scores of others."""
+    for kind in TEXTS:
         _refuse(
             con,
             f"SELECT i.hash, d.text, i.text FROM in_{kind} AS i JOIN {kind} AS d ON d.text_hash = i.hash "
@@ -141,6 +165,10 @@ def _check(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
             f"SELECT hash, min(text), max(text) FROM in_{kind} GROUP BY hash HAVING count(*) > 1",
             f"{folder / kind}.parquet: one hash stands there for two rows; scores of one would be taken for the other",
         )
+
+
+def _check_rows(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Refuse ids and labels that would point at the wrong text."""
     for kind, texts in (("passage_ids", "passages"), ("query_ids", "queries")):
         _refuse(
             con,

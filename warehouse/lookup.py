@@ -1,10 +1,12 @@
 """Finding what a run used and made, by the run's number."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import polars as pl
 
 from warehouse.connect import Warehouse
+from warehouse.rows import only
 
 LATEST = """
 SELECT run_id, recipe
@@ -28,6 +30,38 @@ FROM models
 WHERE role = $role AND fingerprint = $fingerprint
 """
 
+TEXTS_OF_IDS = {
+    "query": """
+SELECT i.external_id, t.text
+FROM query_ids AS i
+JOIN queries AS t USING (query_key)
+WHERE i.corpus = $corpus AND i.until IS NULL AND i.external_id IN (SELECT external_id FROM wanted)
+""",
+    "passage": """
+SELECT i.external_id, t.text
+FROM passage_ids AS i
+JOIN passages AS t USING (passage_key)
+WHERE i.corpus = $corpus AND i.until IS NULL AND i.external_id IN (SELECT external_id FROM wanted)
+""",
+}
+
+LOADED = """
+SELECT count(*), coalesce(sum(s.n_tokens), 0)
+FROM teacher_scores AS s
+JOIN models AS m ON m.model_id = s.teacher_id AND m.role = 'teacher' AND m.fingerprint = $teacher
+JOIN queries AS q USING (query_key)
+JOIN passages AS p USING (passage_key)
+JOIN (SELECT DISTINCT query_hash, passage_hash FROM read_parquet($pairs)) AS w
+    ON w.query_hash = q.text_hash AND w.passage_hash = p.text_hash
+WHERE s.run_id = $run_id
+"""
+
+SECONDS = """
+SELECT coalesce(sum(seconds), 0)
+FROM shard_loads
+WHERE run_id = $run_id AND table_name = 'teacher_scores'
+"""
+
 
 def latest_run(warehouse: Warehouse, recipe: str = "") -> tuple[int, str] | None:
     """The number and recipe of the last run that completed; of one recipe, where one is named."""
@@ -44,6 +78,12 @@ def artifacts_of(warehouse: Warehouse, run_id: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={name: pl.Int32 if name == "round" else pl.String for name in names}, orient="row")
 
 
+def knows_model(warehouse: Warehouse, role: str, fingerprint: str) -> bool:
+    """Whether a student or teacher is registered."""
+    with warehouse.read() as connection:
+        return connection.execute(MODEL, {"role": role, "fingerprint": fingerprint}).fetchone() is not None
+
+
 def find_model(warehouse: Warehouse, role: str, fingerprint: str) -> dict[str, Any]:
     """A student or teacher by its fingerprint: `name, fingerprint, path, max_length`.
 
@@ -55,3 +95,35 @@ def find_model(warehouse: Warehouse, role: str, fingerprint: str) -> dict[str, A
     if row is None:
         raise LookupError(f"{warehouse.path}: no {role} with fingerprint {fingerprint}")
     return dict(zip(("name", "fingerprint", "path", "max_length"), row, strict=True))
+
+
+def corpora(warehouse: Warehouse) -> list[str]:
+    """Names of the corpora that have been ingested, in alphabetical order."""
+    with warehouse.read() as connection:
+        rows = connection.execute("SELECT DISTINCT corpus FROM corpus_loads ORDER BY corpus").fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def texts_of_ids(warehouse: Warehouse, corpus: str, role: Literal["query", "passage"], ids: pl.Series) -> pl.DataFrame:
+    """The texts that ids mean in a corpus now: `external_id, text`; ids that it doesn't have now are left out."""
+    wanted = pl.DataFrame({"external_id": ids}).to_arrow()
+    with warehouse.read() as connection:
+        connection.register("wanted", wanted)
+        rows = connection.execute(TEXTS_OF_IDS[role], {"corpus": corpus}).fetchall()
+    return pl.DataFrame(rows, schema={"external_id": pl.String, "text": pl.String}, orient="row")
+
+
+def loaded_scores(warehouse: Warehouse, run_id: int, teacher: str, pairs: Path) -> tuple[int, int, float]:
+    """What a run added to a teacher's scores of some pairs: how many, their tokens, and seconds of all its scoring.
+
+    Args:
+        warehouse: The warehouse.
+        run_id: The run.
+        teacher: The teacher's fingerprint.
+        pairs: Parquet file: query_hash, passage_hash.
+    """
+    with warehouse.read() as connection:
+        values = {"run_id": run_id, "teacher": teacher, "pairs": str(pairs)}
+        count, tokens = only(connection, LOADED, values)
+        (seconds,) = only(connection, SECONDS, {"run_id": run_id})
+    return int(count), int(tokens), float(seconds)

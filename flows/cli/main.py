@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import export, init, run, runs, sample, search, sql, ui
+from flows.cli import export, init, run, runs, sample, score, search, sql, ui
 from flows.cli.terminal import describe, say
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ def remine(
 
 app.command(rich_help_panel="Make")(init.init)
 app.command(rich_help_panel="Make")(run.run)
+app.command(rich_help_panel="Make")(score.score)
 app.command(rich_help_panel="Make")(export.export)
 app.command(rich_help_panel="Make")(sample.sample)
 app.command(rich_help_panel="Look")(runs.runs)

@@ -22,3 +22,9 @@ Format = Annotated[
     Literal["table", "csv", "json"],
     typer.Option("--format", help="table for people; csv and json are written as they are stored."),
 ]
+
+Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option("--device", help="Where to compute.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads to compute with; 0 takes every core.")]
+Precision = Annotated[
+    Literal["auto", "fp32", "bf16"], typer.Option("--precision", help="auto takes bf16 where the hardware has it.")
+]

@@ -1,21 +1,13 @@
 """`remine run`: the whole loop, from one recipe."""
 
-import atexit
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Home
-from flows.cli.terminal import Stopped, prepare_logs, quieten_logs, say, stoppable
-
-if TYPE_CHECKING:
-    from flows.recipe import Recipe
-    from tasks.where import Where
-
-Device = Literal["auto", "cpu", "cuda", "mps"]
-Precision = Literal["auto", "fp32", "bf16"]
+from flows.cli.options import HERE, Device, Home, Precision, Threads
+from flows.cli.running import run_here
+from flows.cli.terminal import prepare_logs
 
 
 def run(
@@ -27,9 +19,9 @@ def run(
         typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; may be given several times."),
     ] = None,
     home: Home = HERE,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    threads: Annotated[int, typer.Option(min=0, help="Threads to compute with; 0 takes every core.")] = 0,
-    precision: Annotated[Precision, typer.Option(help="auto takes bf16 where the hardware has it.")] = "auto",
+    device: Device = "auto",
+    threads: Threads = 0,
+    precision: Precision = "auto",
 ) -> None:
     """Teach the student: ingest, warm up, then rounds of mining, scoring and training.
 
@@ -44,12 +36,7 @@ def run(
 
     loaded = load_recipe(path, settings or [])
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
-    try:
-        with stoppable():
-            distill_here(loaded, where)
-    except KeyboardInterrupt as stop:
-        say("Stopped. What was finished is kept: the same command goes on from there.")
-        raise typer.Exit(143 if isinstance(stop, Stopped) else 130) from None
+    run_here(load_flow, loaded, where)
 
 
 def default_recipe() -> Path:
@@ -67,25 +54,8 @@ def default_recipe() -> Path:
     return path
 
 
-def distill_here(recipe: "Recipe", where: "Where") -> None:
-    """Run the flow `distill` in this process, with a Prefect server to report to.
-
-    Raises:
-        Exception: What the flow failed with.
-        typer.Exit: Another run holds the warehouse.
-    """
-    from flows.server import connect
-
-    connection = connect(where.home)
-    # At exit: Prefect hands over its last logs and states before that, and they need the server.
-    atexit.register(connection.leave)
+def load_flow() -> Any:
+    """The flow, imported late."""
     from flows.distill import distill
 
-    quieten_logs("--debug" in sys.argv)
-    connection.wait_ready(say)
-    state: Any = distill(recipe, where, return_state=True)
-    if state.is_cancelled():
-        say(f"Not run: {state.message}")
-        raise typer.Exit(1)
-    if not state.is_completed():
-        raise state.result(raise_on_failure=False)
+    return distill

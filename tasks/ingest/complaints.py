@@ -13,6 +13,7 @@ Fault = Literal[
     "two splits",
     "contradiction",
     "collision",
+    "unknown",
 ]
 SHOWN = 5
 
@@ -27,6 +28,7 @@ HARM: dict[Fault, str] = {
     "two splits": "what is trained on would be measured as if it were new",
     "contradiction": "whether the passage is relevant would depend on the order of the lines",
     "collision": "one of the two texts would be given the other's scores",
+    "unknown": "there is no text behind it to score, so nothing was scored",
 }
 MANY: dict[Fault, str] = {
     "malformed": "malformed lines",
@@ -39,6 +41,7 @@ MANY: dict[Fault, str] = {
     "two splits": "queries in two splits",
     "contradiction": "contradicting labels",
     "collision": "hash collisions",
+    "unknown": "unknown ids",
 }
 
 

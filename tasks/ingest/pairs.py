@@ -14,6 +14,8 @@ from tasks.ingest.complaints import Complaints, CorpusError
 from tasks.ingest.settings import SPLIT_NAMES, SPLITS, Columns, pair_files
 from warehouse.texts import passage_text, text_hash
 
+# A TSV has no quotes: a tab cannot be in a field.
+DIALECTS: dict[str, dict[str, Any]] = {".csv": {"strict": True}, ".tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE}}
 LONGEST_FIELD = 1 << 27  # characters of one CSV field; Python stops at 131,072 unless told otherwise
 
 Rows = Iterable[tuple[int, Mapping[str, Any]]]
@@ -63,20 +65,20 @@ def require_columns(place: str, names: list[str], columns: Columns) -> None:
 
 
 def column_names(path: Path) -> list[str] | None:
-    """The columns of a CSV or Parquet file; None for JSON lines, where every line names its own."""
+    """The columns of a CSV, TSV or Parquet file; None for JSON lines, where every line names its own."""
     if path.suffix == ".parquet":
         try:
             return list(pl.read_parquet_schema(path))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise CorpusError(f"{path}: not a Parquet file: {error}") from error
-    if path.suffix == ".csv":
+    if path.suffix in DIALECTS:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return next(csv.reader(file), [])
+            return next(csv.reader(file, **DIALECTS[path.suffix]), [])
     return None
 
 
 def read_rows(path: Path, names: list[str] | None, complaints: Complaints) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield numbered rows of a JSON-lines, CSV or Parquet file (numbers are lines; in Parquet, rows from 1).
+    """Yield numbered rows of a JSON-lines, CSV, TSV or Parquet file (numbers are lines; in Parquet, rows from 1).
 
     Args:
         path: The file.
@@ -85,16 +87,16 @@ def read_rows(path: Path, names: list[str] | None, complaints: Complaints) -> It
     """
     if path.suffix == ".jsonl":
         yield from read_objects(path, complaints)
-    elif path.suffix == ".csv":
+    elif path.suffix in DIALECTS:
         yield from _csv_rows(path, complaints)
     elif path.suffix == ".parquet":
         yield from enumerate(pl.read_parquet(path, columns=names).iter_rows(named=True), 1)
     else:
-        raise CorpusError(f"{path}: cannot be read as pairs; needed .jsonl, .csv or .parquet")
+        raise CorpusError(f"{path}: cannot be read as pairs; needed .jsonl, .csv, .tsv or .parquet")
 
 
 def _csv_rows(path: Path, complaints: Complaints) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    reader = csv.reader((line for _, line in read_lines(path, complaints)), strict=True)
+    reader = csv.reader((line for _, line in read_lines(path, complaints)), **DIALECTS[path.suffix])
     start = 1
     with _long_fields():
         try:

@@ -13,14 +13,21 @@ from tasks.score.describe import describe
 from tasks.score.shards import Shards, read_where
 from warehouse.ledger import loaded_names
 from warehouse.load import load_scores, register_model
+from warehouse.lookup import knows_model
 from warehouse.queries import pending_pairs
 
 log = logging.getLogger("remine.score")
 
 
 def register(run: Run, teacher: TeacherRef) -> int:
-    """Enter the teacher into the table `models`; returns its key."""
-    return register_model(warehouse_of(run.where), "teacher", teacher.name, teacher.fingerprint, describe(teacher))
+    """Enter the teacher into the table `models`; returns its key.
+
+    The a and b that a run fitted stay until another fits them anew; those of a teacher not yet calibrated say nothing.
+    """
+    warehouse, facts = warehouse_of(run.where), describe(teacher)
+    if not teacher.calibrated and knows_model(warehouse, "teacher", teacher.fingerprint):
+        facts = {name: value for name, value in facts.items() if name not in ("a", "b")}
+    return register_model(warehouse, "teacher", teacher.name, teacher.fingerprint, facts)
 
 
 def restore_shards(run: Run, corpus: Artifact, shards: Shards) -> int:

@@ -45,3 +45,11 @@ def calibrate(
     calibrated = calibrate_teacher(run.root, corpus, teacher, (ranked, scored), how)
     register(run, calibrated)
     return calibrated
+
+
+@step("find teacher")
+def find_teacher(settings: TeacherSettings) -> TeacherRef:
+    """Find a ready teacher: a cross-encoder, or the folds of an earlier teaching."""
+    from tasks.teach.teaching import ready_teacher
+
+    return ready_teacher(settings)

@@ -69,11 +69,18 @@ def taught_teacher(artifact: Artifact) -> TeacherRef:
 
 
 def ready_teacher(settings: TeacherSettings) -> TeacherRef:
-    """Find the cross-encoder that the recipe names."""
+    """Find the cross-encoder that the recipe names, or the cross-fitted folds that an earlier teaching left.
+
+    Raises:
+        ModelNotFound: There is none under this name.
+        ValueError: A maximum length is asked of folds, which keep the one they were taught with.
+    """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
 
     path = locate(settings.model)
+    if (path / "teacher.json").exists():
+        return _folded_teacher(settings, path)
     own = fingerprint_folder(path)
     return TeacherRef(
         fingerprint=fingerprint(own, settings.max_length) if settings.max_length else own,
@@ -82,6 +89,27 @@ def ready_teacher(settings: TeacherSettings) -> TeacherRef:
         max_length=settings.max_length,
         trust_remote_code=settings.trust_remote_code,
     )
+
+
+def _folded_teacher(settings: TeacherSettings, path: Path) -> TeacherRef:
+    import polars as pl
+
+    from models.fingerprint import fingerprint_folder
+
+    if settings.max_length:
+        raise ValueError(
+            f"{path}: max_length {settings.max_length} was asked of taught folds; they read as many tokens as they "
+            "were taught with, and other lengths would make other scores under the same name"
+        )
+    told = json.loads((path / "teacher.json").read_text("utf-8"))
+    folds = [fingerprint_folder(path / "folds" / str(number)) for number in range(int(told["folds"]))]
+    print_ = _taught_fingerprint(folds, pl.read_parquet(path / told["seen"]))
+    return TeacherRef(fingerprint=print_, path=path, name=settings.model, listwise=told["listwise"])
+
+
+def _taught_fingerprint(folds: list[str], seen: "pl.DataFrame") -> str:
+    """Name cross-fitted teachers by their models and by who has seen which labels."""
+    return fingerprint(folds, sorted(seen.iter_rows()))
 
 
 def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
@@ -136,7 +164,7 @@ class _Course:
         listwise = any(fact["listwise"] for fact in facts)
         about = {"folds": self.settings.folds, "listwise": listwise, "seen": "seen.parquet"}
         (folder / "teacher.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-        print_ = fingerprint([fact["teacher"] for fact in facts], sorted(seen.iter_rows()))
+        print_ = _taught_fingerprint([fact["teacher"] for fact in facts], seen)
         return {"teacher": print_, "listwise": listwise, "folds": facts}
 
     def _teach_fold(self, runtime: "Runtime", number: int, queries: "pl.Series", path: Path) -> dict[str, Any]:
