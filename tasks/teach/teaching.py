@@ -68,20 +68,25 @@ def taught_teacher(artifact: Artifact) -> TeacherRef:
     return TeacherRef(fingerprint=facts["teacher"], path=artifact.path, name="taught", listwise=facts["listwise"])
 
 
-def ready_teacher(settings: TeacherSettings) -> TeacherRef:
-    """Find the cross-encoder that the recipe names."""
+def ready_teachers(settings: TeacherSettings) -> list[TeacherRef]:
+    """Find the cross-encoders that the recipe names."""
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
 
-    path = locate(settings.model)
-    own = fingerprint_folder(path)
-    return TeacherRef(
-        fingerprint=fingerprint(own, settings.max_length) if settings.max_length else own,
-        path=path,
-        name=settings.model,
-        max_length=settings.max_length,
-        trust_remote_code=settings.trust_remote_code,
-    )
+    found = []
+    for name in settings.model:
+        path = locate(name, settings.trust_remote_code)
+        own = fingerprint_folder(path)
+        found.append(
+            TeacherRef(
+                fingerprint=fingerprint(own, settings.max_length) if settings.max_length else own,
+                path=path,
+                name=name,
+                max_length=settings.max_length,
+                trust_remote_code=settings.trust_remote_code,
+            )
+        )
+    return found
 
 
 def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
