@@ -208,7 +208,7 @@ def _read_messages(transformer: Any, prompt: str, pairs: Sequence[Pair]) -> list
     """Read pairs as the model's own preprocessing writes them into its chat template, whole."""
     if not pairs:
         return []
-    whole = {"text": {"padding": False, "truncation": False}, "common": {"return_tensors": None}}
+    whole = {"text": {"padding": False, "truncation": False, "verbose": False}, "common": {"return_tensors": None}}
     made = transformer.preprocess([list(pair) for pair in pairs], prompt=prompt or None, processing_kwargs=whole)
     ids = [np.asarray(row, dtype=np.int32) for row in made["input_ids"]]
     types = made.get("token_type_ids") or [np.zeros(len(row)) for row in ids]

@@ -47,7 +47,7 @@ def test_logits_are_yes_minus_no_as_sentence_transformers_gives_them(folders: di
     teacher = Teacher.load(folders[kind], EXACT)
     scores = teacher.score(PAIRS, 700)
     assert np.abs(scores.logits - raw(folders[kind], PAIRS)).max() <= 2e-5
-    assert np.ptp(scores.logits) > 0.5 and (scores.logits < 0).any()
+    assert np.ptp(scores.logits) > 0.5 and (np.abs(scores.logits) > 1.05).any()  # no probabilities
     assert scores.truncated.any() and not scores.truncated.all()
     assert scores.n_tokens.max() == 160 and teacher.labels == 1 and teacher.activation == "Sigmoid"
 
@@ -74,7 +74,6 @@ def test_instructions_change_the_logits(folders: dict[str, Path]) -> None:
     for bare, told in (("chat", "told"), ("plain", "plain told")):
         one, other = (Teacher.load(folders[kind], EXACT).score(PAIRS[:4]) for kind in (bare, told))
         assert np.abs(one.logits - other.logits).min() > 1e-4
-        assert (one.n_tokens != other.n_tokens).all()
 
 
 def test_a_prompt_of_an_encoder_is_read_too(tmp_path: Path) -> None:
