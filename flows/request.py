@@ -29,8 +29,11 @@ def request_of(source: PairsFile, teacher: TeacherSettings, out: Path | None) ->
     source.check()
     if out is not None:
         check_out(out, source.path)
-    if not teacher.model:
-        raise ValueError("no teacher is named; needed the hub id or the folder of a cross-encoder")
+    if len(teacher.model) != 1:
+        raise ValueError(
+            f"{len(teacher.model)} teachers are named; needed the hub id or the folder of one cross-encoder: the "
+            "scales of an ensemble are settled by a run of its own"
+        )
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", source.path.stem) or "pairs"
     return Request(name=name, pairs=source, teacher=teacher, out=out)
 

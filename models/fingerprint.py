@@ -48,6 +48,8 @@ def fingerprint_folder(path: Path) -> str:
 def _module(part: Part) -> dict[str, Any]:
     content: dict[str, Any] = {"kind": part.kind, "tensors": _tensors(part.weights)}
     config = read_json(part.folder / "config.json")
+    if "auto_map" in config:
+        content["code"] = _code(part.folder)
     if part.kind == "Transformer":
         return {**content, "config": _kept(config), **_text_side(part.folder, config)}
     if part.kind == "Pooling":
@@ -67,9 +69,21 @@ def _text_side(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
         "tokenizer": _tokenizer(folder),
         "padding_side": tokenizer.get("padding_side", "right"),
         "truncation_side": tokenizer.get("truncation_side", "right"),
-        "chat_template": tokenizer.get("chat_template"),
+        "chat_template": tokenizer.get("chat_template") or _chat_template(folder),
         "settings": _kept({key: settings.get(key) for key in _LENGTHS}),
     }
+
+
+def _code(folder: Path) -> dict[str, str]:
+    """Hash the Python files of a model that brings its own."""
+    files = sorted(folder.glob("*.py"))
+    return {file.name: blake2b(file.read_bytes(), digest_size=16).hexdigest() for file in files}
+
+
+def _chat_template(folder: Path) -> str | None:
+    """The template as newer versions of transformers store it, in a file of its own."""
+    file = folder / "chat_template.jinja"
+    return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 def _tokenizer(folder: Path) -> str:

@@ -43,12 +43,15 @@ class HalfTwin:
 def half_copy(module: nn.Module) -> nn.Module:
     """Copy a module with weights in bf16; buffers keep their type, because rotary frequencies need float32.
 
-    Direct children of the transformer that make up its classification head stay float32: logits in
-    bf16 have steps of 0.03 at 5, which would tie passages.
+    Direct children of the transformer that make up its head stay float32: logits in bf16 have steps
+    of 0.03 at 5, which would tie passages. A head that shares its weight with the embeddings (as language
+    models do) gets one of its own.
     """
     twin = copy(module)
     twin._modules = {name: None if child is None else deepcopy(child) for name, child in module._modules.items()}
     heads = [head for child in twin._modules.values() if child is not None for head in _heads(child)]
+    for head in heads:
+        _part(head, twin)
     exact = {id(weight) for head in heads for weight in head.parameters()}
     for weight in twin.parameters():
         weight.requires_grad_(False)
@@ -69,6 +72,16 @@ def _heads(transformer: nn.Module) -> list[nn.Module]:
     if not prefix or prefix not in transformer._modules:
         return []
     return [child for name, child in transformer._modules.items() if name != prefix and child is not None]
+
+
+def _part(head: nn.Module, whole: nn.Module) -> None:
+    """Give a head weights of its own where the rest of the model uses the same ones."""
+    own = set(head.modules())
+    others = {id(weight) for module in whole.modules() if module not in own for weight in module._parameters.values()}
+    for module in own:
+        for name, weight in module._parameters.items():
+            if weight is not None and id(weight) in others:
+                module._parameters[name] = nn.Parameter(weight.detach().clone(), requires_grad=False)
 
 
 def _to_float32(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 SAFE_FILES = ["*.safetensors", "*.json", "*.txt", "*.jinja"]
+CODE = ["*.py"]
 OTHER_FORMATS = ["onnx/*", "openvino/*", "*.onnx.json"]
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -13,13 +14,14 @@ class ModelNotFound(FileNotFoundError):
     """No model is to be had under this name."""
 
 
-def locate(name: str) -> Path:
+def locate(name: str, trust_remote_code: bool = False) -> Path:
     """Find a model's folder.
 
     Args:
         name: A local folder; "package:NAME/sub/folder" for a folder inside an installed Python package,
             which is found without importing it; else a hub id ("owner/name"), of which safetensors,
             JSON and text files are fetched into the hub's own cache. Pickled weights never are.
+        trust_remote_code: Fetch the Python files of a hub model too.
 
     Raises:
         ModelNotFound: There is no such folder or package, or the hub has no such model or can't be reached.
@@ -33,7 +35,7 @@ def locate(name: str) -> Path:
             f"model {name!r}: there is no such folder (looked in {Path.cwd()}), and it is no hub id, "
             "which would be written owner/name"
         )
-    return _from_hub(name)
+    return _from_hub(name, SAFE_FILES + CODE if trust_remote_code else SAFE_FILES)
 
 
 def _in_package(name: str) -> Path:
@@ -51,11 +53,11 @@ def _in_package(name: str) -> Path:
     return folder
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, files: list[str]) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=SAFE_FILES, ignore_patterns=OTHER_FORMATS))
+        return Path(snapshot_download(name, allow_patterns=files, ignore_patterns=OTHER_FORMATS))
     except (OSError, ValueError) as error:
         raise ModelNotFound(
             f"model {name!r}: there is no such folder here (looked in {Path.cwd()}), and the Hugging Face hub did not "

@@ -1,6 +1,6 @@
 """Query and passage as one input of a cross-encoder: each text is tokenised once, pairs are put together from ids."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,11 +12,17 @@ Pair = tuple[str, str]
 SAMPLE = 32
 
 
+FILLERS = ("0", "1 2 3 4")  # two passages of which a whole input has different tokens, whatever is around them
+
+
 class PairTokens(NamedTuple):
     """One model input, special tokens included, padding not: token ids and segment ids of equal length."""
 
     ids: Ids
     types: Ids
+
+
+Read = Callable[[Sequence[Pair]], list[PairTokens]]
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,17 @@ class PairTokenizer:
     Args:
         tokenizer: A fast tokenizer.
         max_length: Tokens in an input, special tokens included.
+        prompt: Put before every query.
+        read: Gives pairs their whole inputs where the model reads more than two texts that its tokenizer joins, such
+            as messages in a chat template; None: the tokenizer joins them.
     """
 
-    def __init__(self, tokenizer: Any, max_length: int) -> None:
+    def __init__(self, tokenizer: Any, max_length: int, prompt: str = "", read: Read | None = None) -> None:
         self.tokenizer = tokenizer
         self.max_length = max_length
-        self.template = _template(tokenizer)
+        self.prompt = prompt
+        self.read = read or self._whole
+        self.template = _template(tokenizer) if read is None else None
 
     def prepare(self, pairs: Sequence[Pair]) -> Prepared:
         """Tokenise every distinct text once, or pair by pair where that gives other tokens.
@@ -87,6 +98,7 @@ class PairTokenizer:
         Raises:
             ValueError: A query alone fills the input; cutting it would score another question.
         """
+        pairs = [(self.prompt + query, passage) for query, passage in pairs] if self.prompt else pairs
         if self.template is not None:
             joined = self._joined(pairs, self.template)
             step = max(1, len(pairs) // SAMPLE)
@@ -112,24 +124,45 @@ class PairTokenizer:
         return Prepared(total, passages > kept, _Joined(index, tokens, kept, template))
 
     def _one_by_one(self, pairs: Sequence[Pair]) -> Prepared:
-        whole = self._encode(pairs, cut=False)
-        queries = np.array([len(row) for row in self._ids([query for query, _ in pairs])], dtype=np.int32)
-        full = np.array([len(row.ids) for row in whole], dtype=np.int32)
-        special = len(self._encode([("", "")], cut=False)[0].ids)
-        self._refuse_long_queries(
-            pairs, queries + special, (full > self.max_length) & (queries + special >= self.max_length)
-        )
-        rows = self._encode(pairs)
-        lengths = np.array([len(row.ids) for row in rows], dtype=np.int32)
-        return Prepared(lengths, full > lengths, rows)
+        rows = self.read(pairs)
+        full = np.array([len(row.ids) for row in rows], dtype=np.int32)
+        long = np.flatnonzero(full > self.max_length).tolist()
+        queries = list(dict.fromkeys(pairs[number][0] for number in long))
+        around = dict(zip(queries, self._around(queries), strict=True))
+        fixed = np.zeros(len(pairs), dtype=np.int32)
+        for number in long:
+            head, tail = around[pairs[number][0]]
+            fixed[number] = head + len(tail.ids)
+            rows[number] = _cut(rows[number], tail, self.max_length)
+        self._refuse_long_queries(pairs, fixed, fixed >= self.max_length)
+        return Prepared(np.minimum(full, self.max_length), full > self.max_length, rows)
+
+    def _around(self, queries: Sequence[str]) -> list[tuple[int, PairTokens]]:
+        """Find what stands around the passage of each query: tokens before it, and all that follows it.
+
+        Two inputs that differ in the passage alone have it in common. What follows is what a language model's
+        answer hangs on, so it may be cut as little as the query.
+        """
+        some = [self.read([(query, filler) for query in queries]) for filler in FILLERS]
+        found = []
+        for one, other in zip(*some, strict=True):
+            head = _common(one.ids, other.ids)
+            most = min(len(one.ids), len(other.ids)) - head
+            tail = min(_common(one.ids[::-1], other.ids[::-1]), most)
+            start = len(one.ids) - tail
+            found.append((head, PairTokens(one.ids[start:], one.types[start:])))
+        return found
+
+    def _whole(self, pairs: Sequence[Pair]) -> list[PairTokens]:
+        return self._encode(pairs, cut=False)
 
     def _refuse_long_queries(self, pairs: Sequence[Pair], lengths: Ids, broken: NDArray[np.bool_]) -> None:
         if broken.any():
             number = int(broken.argmax())
             raise ValueError(
-                f"the query {_short(pairs[number][0])} takes {int(lengths[number])} tokens with special ones, and the "
-                f"teacher reads {self.max_length} in all: no room is left for the passage, and cutting the query would "
-                "score another question; shorten it or raise the teacher's max_length"
+                f"the query {_short(pairs[number][0])} takes {int(lengths[number])} tokens with what is put around it, "
+                f"and the teacher reads {self.max_length} in all: no room is left for the passage, and cutting the "
+                "query would score another question; shorten it or raise the teacher's max_length"
             )
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
@@ -196,6 +229,21 @@ def _template(tokenizer: Any) -> Template | None:
     cuts = [(0, first[0]), (first[-1] + 1, second[0]), (second[-1] + 1, len(ids))]
     around = [PairTokens(ids[start:stop], types[start:stop]) for start, stop in cuts]
     return Template(around[0], around[1], around[2], int(types[first[0]]), int(types[second[0]]))
+
+
+def _cut(row: PairTokens, tail: PairTokens, length: int) -> PairTokens:
+    """Shorten an input to a length by cutting the end of its passage, which is what stands before the tail."""
+    kept = max(length - len(tail.ids), 0)
+    return PairTokens(
+        np.concatenate([row.ids[:kept], tail.ids])[:length], np.concatenate([row.types[:kept], tail.types])[:length]
+    )
+
+
+def _common(one: Ids, other: Ids) -> int:
+    """Tokens that two lists begin with alike."""
+    length = min(len(one), len(other))
+    differ = np.flatnonzero(one[:length] != other[:length])
+    return int(differ[0]) if differ.size else length
 
 
 def _same(one: PairTokens, other: PairTokens) -> bool:

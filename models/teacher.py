@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from models.batching import ahead, full_chunks, pad
 from models.folder import parts, refuse_pickles
 from models.pairs import Pair, PairTokenizer, PairTokens
+from models.refusals import refuse_many_labels, refuse_unpadded, refuse_untrained_head, refuse_unworded
 from models.runtime import Runtime, quiet
 from models.wrapped import Tick, Wrapped
 
@@ -39,6 +41,8 @@ class Scores:
 class Teacher(Wrapped):
     """A CrossEncoder of one or two labels, read by raw logits; its activation is recorded, never applied.
 
+    Its logit may as well be a language model's: yes minus no at the place of its answer.
+
     Attributes:
         model: The CrossEncoder, weights in float32.
         runtime: Device, precision and threads.
@@ -47,7 +51,16 @@ class Teacher(Wrapped):
 
     def __init__(self, model: Any, runtime: Runtime) -> None:
         super().__init__(model, runtime)
-        self.pairs = PairTokenizer(model.tokenizer, int(model.max_seq_length))
+        first, prompt = model[0], model.prompts.get(model.default_prompt_name) or ""
+        talks = "message" in first.modality_config
+        answers = first.transformer_task in ("text-generation", "any-to-any")
+        self._constant = {"modality": "message" if talks else "text", **({"logits_to_keep": 1} if answers else {})}
+        self.pairs = PairTokenizer(
+            model.tokenizer,
+            int(model.max_seq_length),
+            prompt="" if talks else prompt,
+            read=partial(_read_messages, first, prompt) if talks else None,
+        )
 
     @classmethod
     def load(cls, path: Path, runtime: Runtime, max_length: int | None = None, trust_remote_code: bool = False) -> Self:
@@ -60,8 +73,8 @@ class Teacher(Wrapped):
             trust_remote_code: Run Python code that the folder brings.
 
         Raises:
-            ValueError: The folder has more than two labels, or no trained classification head, so
-                that its scores would be noise.
+            ValueError: The folder has more than two labels, no trained classification head, no words for
+                yes and no, or no place for a query and a passage, so that its scores would be noise.
         """
         from sentence_transformers import CrossEncoder
 
@@ -74,14 +87,14 @@ class Teacher(Wrapped):
                 trust_remote_code=trust_remote_code,
                 local_files_only=True,
             ).float()
-        if model.num_labels not in (1, 2):
-            raise ValueError(
-                f"{path}: the model has {model.num_labels} labels; a teacher needs one (relevance) or two (no, yes), "
-                "because which of more labels means relevant cannot be told"
-            )
-        _refuse_untrained_head(path, model)
+        refuse_many_labels(path, model)
+        refuse_unworded(path, model)
+        refuse_unpadded(path, model)
+        refuse_untrained_head(path, model)
         model.eval()
-        return cls(model, runtime)
+        teacher = cls(model, runtime)
+        teacher.assemble([("a query", "a passage")])  # a chat template without a place for both is refused here
+        return teacher
 
     @classmethod
     def from_encoder(cls, path: Path, runtime: Runtime, seed: int, max_length: int | None = None) -> Self:
@@ -177,13 +190,29 @@ class Teacher(Wrapped):
         if "token_type_ids" in tokenizer.model_input_names:
             features["token_type_ids"], _ = pad([row.types for row in inputs], 0, tokenizer.padding_side, multiple)
         features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
-        return {**features, "modality": "text"}
+        return {**features, **self._constant}
 
     def _finish(self, features: dict[str, Any]) -> Tensor:
+        """Run what follows the transformer in float32, whatever the transformer ran in."""
+        name = self.model[0].module_output_name
+        features[name] = features[name].float()
+        for module in list(self.model)[1:]:
+            features = module(features)
         scores: Tensor = features["scores"].float()
         if scores.ndim == 1 or scores.shape[1] == 1:
             return scores.reshape(-1)
         return scores[:, 1] - scores[:, 0]
+
+
+def _read_messages(transformer: Any, prompt: str, pairs: Sequence[Pair]) -> list[PairTokens]:
+    """Read pairs as the model's own preprocessing writes them into its chat template, whole."""
+    if not pairs:
+        return []
+    whole = {"text": {"padding": False, "truncation": False, "verbose": False}, "common": {"return_tensors": None}}
+    made = transformer.preprocess([list(pair) for pair in pairs], prompt=prompt or None, processing_kwargs=whole)
+    ids = [np.asarray(row, dtype=np.int32) for row in made["input_ids"]]
+    types = made.get("token_type_ids") or [np.zeros(len(row)) for row in ids]
+    return [PairTokens(row, np.asarray(kind, dtype=np.int32)) for row, kind in zip(ids, types, strict=True)]
 
 
 def _refuse_non_finite(logits: NDArray[np.float32], pairs: Sequence[Pair]) -> None:
@@ -195,33 +224,3 @@ def _refuse_non_finite(logits: NDArray[np.float32], pairs: Sequence[Pair]) -> No
             f"({broken.size} of {len(pairs)} pairs in this batch); stored, it would outrank or hide every other "
             "passage of the query"
         )
-
-
-def _refuse_untrained_head(path: Path, model: Any) -> None:
-    """Refuse weights that loading drew at random because the checkpoint has none."""
-    from safetensors import safe_open
-
-    folder = parts(path)[0].folder
-    stored: set[str] = set()
-    for file in folder.glob("*.safetensors"):
-        with safe_open(str(file), "pt") as tensors:
-            stored |= set(tensors.keys())
-    if set(model[0].model.state_dict()) <= stored:
-        return
-    missing = _missing_weights(folder)
-    if missing:
-        raise ValueError(
-            f"{path}: the checkpoint has no {', '.join(missing[:4])}: its classification head would be random numbers "
-            "and so would every score; a teacher needs a trained cross-encoder (or a recipe with [teach])"
-        )
-
-
-def _missing_weights(folder: Path) -> list[str]:
-    """Ask the library itself, which knows old names of weights."""
-    from transformers import AutoModelForSequenceClassification
-
-    with torch.random.fork_rng(), quiet():
-        _, report = AutoModelForSequenceClassification.from_pretrained(
-            str(folder), output_loading_info=True, local_files_only=True
-        )
-    return sorted(report["missing_keys"])

@@ -57,7 +57,7 @@ def _write(folder: Path, where: Where, corpus: Artifact, student: StudentRef) ->
     from models.student import Student
 
     runtime = configure(where.device, where.precision, where.threads)
-    model = Student.load(student.path, runtime)
+    model = Student.load(student.path, runtime, trust_remote_code=student.trust_remote_code)
     facts: dict[str, Any] = {"device": runtime.device, "precision": runtime.precision, "similarity": model.similarity}
     tokens, truncated, started = 0, {}, time.monotonic()
     for name, make in (("passages", model.encode_passages), ("queries", model.encode_queries)):

@@ -8,7 +8,7 @@ from tasks.artifacts import Artifact
 from tasks.settings import Settings
 from tasks.where import Where
 
-__all__ = ["Artifact", "Blend", "Run", "StudentRef", "TeacherRef"]
+__all__ = ["Artifact", "Blend", "Member", "Run", "StudentRef", "TeacherRef"]
 
 
 class Run(Settings):
@@ -30,6 +30,7 @@ class StudentRef(Settings):
     system: str = Field(description="base, warm, warm-long or round-N.")
     fingerprint: str = Field(description="Fingerprint of weights, tokenizer, pooling, prompts, similarity, length.")
     path: Path
+    trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
 
 
 class Blend(Settings):
@@ -43,15 +44,24 @@ class Blend(Settings):
     depth: int = Field(0, ge=0)
 
 
+class Member(Settings):
+    """One teacher of an ensemble, and the scale that its logits are brought to: (logit - mean) / deviation."""
+
+    teacher: "TeacherRef"
+    mean: float
+    deviation: float = Field(gt=0.0)
+
+
 class TeacherRef(Settings):
-    """A cross-encoder (or its cross-fitted folds) with its calibration."""
+    """A cross-encoder, its cross-fitted folds, or an ensemble of cross-encoders, with its calibration."""
 
     fingerprint: str
-    path: Path = Field(description="A CrossEncoder folder, or a folder of folds with `teacher.json`.")
-    name: str = Field(description="Hub id, folder or `taught`.")
+    path: Path = Field(description="A CrossEncoder folder, or a folder of folds or members with `teacher.json`.")
+    name: str = Field(description="Hub id, folder or `taught`; of an ensemble, those of its members.")
+    members: tuple[Member, ...] = Field((), description="The teachers of an ensemble; none: it is one teacher.")
     max_length: int = Field(0, description="Tokens of query and passage together; 0: as the folder says.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
-    listwise: bool = Field(False, description="Trained on lists: its logits have no absolute scale.")
+    listwise: bool = Field(False, description="Its logits have no absolute scale: trained on lists, or an ensemble.")
     a: float = Field(1.0, description="probability = sigmoid(a * judgement + b)")
     b: float = 0.0
     calibrated: bool = Field(False, description="a and b were fitted on dev.")

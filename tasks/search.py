@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tasks.artifacts import Artifact
-from tasks.refs import StudentRef
+from tasks.refs import StudentRef, TeacherRef
+from tasks.score.stored import known_teacher
 from tasks.where import Where
 from warehouse.connect import Warehouse
-from warehouse.lookup import artifacts_of, find_model, latest_run
+from warehouse.lookup import artifacts_of, find_model, latest_run, settings_of
 
 if TYPE_CHECKING:
     from models.runtime import Runtime
@@ -26,13 +27,13 @@ class Searchable:
         run: Number of the run.
         corpus: Its ingest artifact.
         students: The base and the student in use; one where they are the same.
-        teacher: Folder of the teacher and its limit in tokens (0: the folder's own); None where nothing was scored.
+        teacher: Who judged; None where nothing was scored.
     """
 
     run: int
     corpus: Artifact
     students: tuple[StudentRef, ...]
-    teacher: tuple[Path, int] | None
+    teacher: TeacherRef | None
 
 
 def search(where: Where, text: str, k: int, recipe: str = "") -> pl.DataFrame:
@@ -81,12 +82,13 @@ def searchable(where: Where, recipe: str = "") -> Searchable:
     number, name = run
     made = artifacts_of(warehouse, number)
     corpus = made.filter(pl.col("step") == "ingest").row(0, named=True)
-    base = _base(warehouse, made)
+    recipe_of_run = settings_of(warehouse, number)
+    base = _base(warehouse, made, _trusts(recipe_of_run, "student"))
     current = _current(where, name)
     students = (base,) if base.fingerprint == current.fingerprint else (base, current)
     path = Path(corpus["path"])
     ingested = Artifact(step="ingest", fingerprint=corpus["fingerprint"], path=path)
-    return Searchable(number, ingested, students, _teacher(warehouse, made))
+    return Searchable(number, ingested, students, _teacher(warehouse, made, _trusts(recipe_of_run, "teacher")))
 
 
 def by_student(where: Where, corpus: Artifact, student: StudentRef, text: str, k: int) -> pl.DataFrame:
@@ -99,23 +101,22 @@ def by_student(where: Where, corpus: Artifact, student: StudentRef, text: str, k
     from tasks.mine.search import top_k
 
     vectors = np.load(encode_corpus(where, corpus, student).file("passages.npy"), mmap_mode="r")
-    model = Student.load(student.path, configure(where.device, where.precision, where.threads))
+    runtime = configure(where.device, where.precision, where.threads)
+    model = Student.load(student.path, runtime, trust_remote_code=student.trust_remote_code)
     scores, rows = top_k(model.encode_queries([text]).vectors, vectors, k)
     return _ranked(student.system, rows[0].tolist(), scores[0].tolist())
 
 
-def by_teacher(
-    teacher: tuple[Path, int], runtime: "Runtime", text: str, passages: pl.DataFrame, k: int
-) -> pl.DataFrame:
+def by_teacher(teacher: TeacherRef, runtime: "Runtime", text: str, passages: pl.DataFrame, k: int) -> pl.DataFrame:
     """The first k of some passages (`row, text`) by the teacher's logit: `system, rank, row, score`."""
     import numpy as np
 
-    from tasks.score.folds import load_scorer
+    from tasks.score.ensemble import load_teacher
     from warehouse.texts import text_hash
 
     queries = np.full(passages.height, text_hash(text), np.int64)
     pairs = [(text, passage) for passage in passages["text"]]
-    logits = load_scorer(teacher[0], runtime, teacher[1]).score(queries, pairs, None, lambda count: None).logits
+    logits = load_teacher(teacher, runtime).score(queries, pairs, None, lambda count: None).logits
     order = np.argsort(-logits, kind="stable")[:k]
     return _ranked("teacher", passages["row"].gather(order).to_list(), logits[order].tolist())
 
@@ -134,14 +135,16 @@ def _ranked(system: str, rows: Sequence[int], scores: Sequence[float]) -> pl.Dat
     return pl.DataFrame({name: list(values) for name, values in columns.items()}, schema=schema)
 
 
-def _base(warehouse: Warehouse, made: pl.DataFrame) -> StudentRef:
+def _base(warehouse: Warehouse, made: pl.DataFrame, trusted: bool) -> StudentRef:
     """The student as it came: the one whose vectors the system `base` was measured by."""
     rows = made.filter(pl.col("step") == "evaluate").rows(named=True)
     measured = next(row for row in rows if json.loads(row["settings"])["system"] == "base")
     vectors = json.loads(measured["inputs"])["vectors"]
     encoded = made.filter(pl.col("fingerprint") == vectors).row(0, named=True)
     model = find_model(warehouse, "student", json.loads(encoded["inputs"])["student"])
-    return StudentRef(system="base", fingerprint=model["fingerprint"], path=Path(model["path"]))
+    return StudentRef(
+        system="base", fingerprint=model["fingerprint"], path=Path(model["path"]), trust_remote_code=trusted
+    )
 
 
 def _current(where: Where, recipe: str) -> StudentRef:
@@ -150,14 +153,17 @@ def _current(where: Where, recipe: str) -> StudentRef:
     if not path.exists():
         raise LookupError(f"{path}: not there, so it is unknown which student is in use; run the recipe again")
     about: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return StudentRef(**{name: about[name] for name in StudentRef.model_fields})
+    return StudentRef(**{name: about[name] for name in StudentRef.model_fields if name in about})
 
 
-def _teacher(warehouse: Warehouse, made: pl.DataFrame) -> tuple[Path, int] | None:
+def _trusts(recipe: dict[str, Any], part: str) -> bool:
+    """Whether the run's recipe lets a model run the code that it brings."""
+    return bool(recipe.get(part, {}).get("trust_remote_code", False))
+
+
+def _teacher(warehouse: Warehouse, made: pl.DataFrame, trusted: bool) -> TeacherRef | None:
     """The teacher that the run scored with last."""
     scored = made.filter(pl.col("step") == "score")
     if scored.is_empty():
         return None
-    fingerprint = json.loads(scored["inputs"][-1])["teacher"]
-    model = find_model(warehouse, "teacher", fingerprint)
-    return Path(model["path"]), int(model["max_length"] or 0)
+    return known_teacher(warehouse, json.loads(scored["inputs"][-1])["teacher"], trusted)

@@ -14,7 +14,7 @@ from scoring_bench import KEYS, PASSAGES, QUERIES, Bench, Counting, open_bench
 from tasks.record import warehouse_of
 from tasks.refs import TeacherRef
 from tasks.teach.settings import TeacherSettings
-from tasks.teach.teaching import ready_teacher
+from tasks.teach.teaching import ready_teachers
 
 
 def read_json(path: Path) -> dict[str, object]:
@@ -46,13 +46,13 @@ def test_a_teacher_that_changed_in_its_place_is_another_model_with_scores_of_its
 ) -> None:
     """Pitfalls 1 and 3: scores kept under a folder's name are served for the weights that lie there now."""
     folder = shutil.copytree(tiny_teacher, tmp_path / "teacher")
-    bench = open_bench(tmp_path / "home", ready_teacher(TeacherSettings(model=str(folder))))
+    bench = open_bench(tmp_path / "home", ready_teachers(TeacherSettings(model=[str(folder)]))[0])
     pairs = bench.pairs(list(QUERIES), PASSAGES)
     old = pl.read_parquet(bench.score(pairs).file("scores.parquet"))
     if change:
         change(folder)
     settings = TeacherSettings(model=str(folder), max_length=0 if change else 20)
-    bench.teacher = ready_teacher(settings)
+    (bench.teacher,) = ready_teachers(settings)
     artifact = bench.score(pairs)
     new = pl.read_parquet(artifact.file("scores.parquet"))
     assert (artifact.facts["new"], artifact.facts["reused"]) == (180, 0)

@@ -84,6 +84,20 @@ def test_a_teacher_is_described_without_being_loaded(tiny_teacher: Path, folded:
     assert describe(TeacherRef(fingerprint="t", path=folded, name="taught"))["max_length"] == 64
 
 
+def test_the_activation_is_known_where_a_folder_names_none(tmp_path: Path) -> None:
+    """Two labels, which a file does not list, have none; a language model's answer has a sigmoid, as one label has."""
+    configs = {
+        "Sigmoid": {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}},
+        "Identity": {"architectures": ["BertForSequenceClassification"]},
+    }
+    answering = {"Sigmoid": {"architectures": ["Qwen3ForCausalLM"]}}
+    for number, (name, config) in enumerate([*configs.items(), *answering.items()]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config))
+        assert describe(TeacherRef(fingerprint="t", path=folder, name="t"))["activation"] == name
+
+
 def test_agreement_worked_by_hand() -> None:
     """Query 1: 0, 1, 2 becomes 0, 2, 1: one of three comparisons swaps. Query 2: equal in fp32, so not apart."""
     fp32 = np.array([0.0, 1.0, 2.0, 5.0, 5.0], np.float32)

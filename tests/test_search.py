@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from tiny_corpus import make_corpus
 
-from tasks.refs import StudentRef
+from tasks.refs import StudentRef, TeacherRef
 from tasks.search import by_student, by_teacher, describe, search, searchable
 from tasks.where import Where
 from warehouse.connect import Warehouse
@@ -45,7 +45,7 @@ def test_a_teacher_reorders_what_was_found_by_its_logit(where: Where, tiny_teach
 
     runtime = configure("cpu", "fp32", 1)
     found = pl.DataFrame({"row": [5, 0, 3], "text": [PASSAGES[5], PASSAGES[0], PASSAGES[3]]})
-    hits = by_teacher((tiny_teacher, 0), runtime, "count", found, 2)
+    hits = by_teacher(TeacherRef(fingerprint="t" * 32, path=tiny_teacher, name="tiny"), runtime, "count", found, 2)
     logits = Teacher.load(tiny_teacher, runtime).score([("count", text) for text in found["text"]], 8192).logits
     order = np.argsort(-logits)[:2]
     assert hits["row"].to_list() == [found["row"][int(at)] for at in order]

@@ -13,7 +13,7 @@ from tasks.refs import StudentRef, TeacherRef
 from tasks.teach.calibrating import calibrate_teacher, platt
 from tasks.teach.labels import Material, fold_of, seen_queries
 from tasks.teach.settings import Teach, TeacherSettings
-from tasks.teach.teaching import Lectern, ready_teacher, taught_teacher, teach_folds
+from tasks.teach.teaching import Lectern, ready_teachers, taught_teacher, teach_folds
 from tasks.where import Where
 from warehouse.texts import text_hash
 
@@ -157,8 +157,8 @@ def test_teaching_leaves_a_cross_encoder_per_fold(corpus: Artifact, tmp_path: Pa
         model = CrossEncoder(str(artifact.path / "folds" / str(number)), device="cpu")
         assert np.isfinite(model.predict([("how to", "read file")])).all()
     assert teach_folds(where, lectern, settings, seed=0, measure="nDCG@10") == artifact
-    found = ready_teacher(TeacherSettings(model=str(artifact.path)))
+    (found,) = ready_teachers(TeacherSettings(model=[str(artifact.path)]))
     assert (found.fingerprint, found.listwise) == (ref.fingerprint, ref.listwise), "its scores would be computed twice"
     with pytest.raises(ValueError, match="max_length 32 was asked of taught folds"):
-        ready_teacher(TeacherSettings(model=str(artifact.path), max_length=32))
+        ready_teachers(TeacherSettings(model=[str(artifact.path)], max_length=32))
     assert not (where.artifacts_path / "state" / artifact.fingerprint[:16]).exists()

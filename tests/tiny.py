@@ -146,6 +146,60 @@ def make_teacher(path: Path, seed: int = 0, labels: int = 1, max_length: int = P
     return path
 
 
+CHAT = """{%- set told = messages | selectattr("role", "eq", "system") | map(attribute="content") | first -%}
+<|start|>Is the document an answer? yes or no<|end|>
+<Instruct>: {{ told | default("Find the answer") }}
+<Query>: {{ messages | selectattr("role", "eq", "query") | map(attribute="content") | first }}
+<Document>: {{ messages | selectattr("role", "eq", "document") | map(attribute="content") | first }}<|end|>
+<|start|>
+answer: """
+
+
+def tiny_bytes(chat: str | None = CHAT, max_length: int = 160) -> Any:
+    """Train a byte-level BPE tokenizer, whose tokens reach over the borders of words, with `yes` and `no`."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    marks = ["<|pad|>", "<|start|>", "<|end|>"]
+    backend = ByteLevelBPETokenizer()
+    texts = [*sentences(300, seed=8), *(["yes no yes no answer"] * 50)]
+    backend.train_from_iterator(texts, vocab_size=500, special_tokens=marks, show_progress=False)
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=backend._tokenizer, pad_token=marks[0], eos_token=marks[2], model_max_length=max_length
+    )
+    made.add_tokens(["yes", "no"])
+    made.chat_template = chat
+    return made
+
+
+def make_language_teacher(
+    path: Path, seed: int = 0, chat: str | None = CHAT, prompt: str | None = None, max_length: int = 160
+) -> Path:
+    """Write a CrossEncoder folder of a two-layer Qwen3 that answers yes or no; its head is its embeddings."""
+    from sentence_transformers import CrossEncoder
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    bare, tokenizer = path.with_name(path.name + "-bare"), tiny_bytes(chat, max_length)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        num_key_value_heads=1,
+        head_dim=16,
+        max_position_embeddings=max_length,
+        initializer_range=0.2,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        **shape,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        Qwen3ForCausalLM(config).save_pretrained(bare)
+    tokenizer.save_pretrained(bare)
+    prompts = {"prompts": {"find": prompt}, "default_prompt_name": "find"} if prompt else {}
+    CrossEncoder(str(bare), device="cpu", **prompts).save_pretrained(str(path), create_model_card=False)
+    return path
+
+
 def sentences(count: int, seed: int = 0, shortest: int = 1, longest: int = 20) -> list[str]:
     """Write random texts of mixed length from the tiny vocabulary, and a few letters it has to spell."""
     drawing = torch.Generator().manual_seed(seed)

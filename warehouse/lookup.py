@@ -1,5 +1,6 @@
 """Finding what a run used and made, by the run's number."""
 
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,6 +8,8 @@ import polars as pl
 
 from warehouse.connect import Warehouse
 from warehouse.rows import only
+
+SETTINGS = "SELECT settings::VARCHAR FROM runs WHERE run_id = $run_id"
 
 LATEST = """
 SELECT run_id, recipe
@@ -68,6 +71,14 @@ def latest_run(warehouse: Warehouse, recipe: str = "") -> tuple[int, str] | None
     with warehouse.read() as connection:
         found: tuple[int, str] | None = connection.execute(LATEST, {"recipe": recipe}).fetchone()
     return found
+
+
+def settings_of(warehouse: Warehouse, run_id: int) -> dict[str, Any]:
+    """The recipe of a run."""
+    with warehouse.read() as connection:
+        (text,) = only(connection, SETTINGS, {"run_id": run_id})
+    settings: dict[str, Any] = json.loads(text)
+    return settings
 
 
 def artifacts_of(warehouse: Warehouse, run_id: int) -> pl.DataFrame:

@@ -54,7 +54,7 @@ def score(
     from tasks.where import Where
 
     source = PairsFile(path=pairs.resolve(), corpus=corpus, columns=columns_of(columns or []))
-    judge = TeacherSettings(model=teacher, max_length=max_length, trust_remote_code=trust_remote_code)
+    judge = TeacherSettings(model=[teacher], max_length=max_length, trust_remote_code=trust_remote_code)
     request = request_of(source, judge, out.resolve() if out else None)
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
     show(run_here(load_flow, request, where))

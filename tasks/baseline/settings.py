@@ -18,3 +18,4 @@ class StudentSettings(Settings):
     prompts: dict[Literal["query", "passage"], str] = Field(
         default_factory=dict, description="Prefixes of queries and passages; empty keeps the model's own."
     )
+    trust_remote_code: bool = Field(False, description="Run code that comes with the model.")

@@ -54,12 +54,12 @@ def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
 
-    path = locate(settings.model)
+    path = locate(settings.model, settings.trust_remote_code)
     fingerprint = fingerprint_folder(path)
     if settings.max_length is not None or settings.prompts:
         path = _changed(where, settings, path, fingerprint).file("model")
         fingerprint = fingerprint_folder(path)
-    return StudentRef(system="base", fingerprint=fingerprint, path=path)
+    return StudentRef(system="base", fingerprint=fingerprint, path=path, trust_remote_code=settings.trust_remote_code)
 
 
 def describe_student(path: Path) -> dict[str, Any]:
@@ -88,11 +88,11 @@ def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: s
 
     def build(folder: Path) -> Mapping[str, Any]:
         runtime = configure(where.device, where.precision, where.threads)
-        student = Student.load(path, runtime, settings.max_length)
+        student = Student.load(path, runtime, settings.max_length, trust_remote_code=settings.trust_remote_code)
         student.query_prompt = settings.prompts.get("query", student.query_prompt)
         student.passage_prompt = settings.prompts.get("passage", student.passage_prompt)
         student.save(folder / "model")
         return {"model": settings.model, "max_length": student.max_length}
 
-    changes = settings.model_dump(mode="json", exclude={"model"})
+    changes = settings.model_dump(mode="json", exclude={"model", "trust_remote_code"})
     return make_artifact(where.artifacts_path, "baseline", VERSION, changes, {"student": fingerprint}, build)

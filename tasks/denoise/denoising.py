@@ -124,8 +124,8 @@ def _check_scale(teacher: TeacherRef, settings: Denoising) -> None:
         )
     if teacher.listwise and not teacher.calibrated and settings.policy in NEEDS_PROBABILITY:
         raise ValueError(
-            f"policy {settings.policy!r} needs probabilities, and teacher {teacher.name!r} was trained on lists and is "
-            "not calibrated: its logits have no absolute scale. Calibrate it on dev, or use margin or keep"
+            f"policy {settings.policy!r} needs probabilities, and teacher {teacher.name!r}, trained on lists or an "
+            "ensemble, is not calibrated: its logits have no absolute scale. Calibrate it on dev, or use margin or keep"
         )
 
 

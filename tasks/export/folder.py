@@ -35,10 +35,11 @@ def save_student(student: StudentRef, folder: Path, passages: list[str], queries
     from models.runtime import configure, quiet
     from models.student import Student
 
-    ours = Student.load(student.path, configure("cpu", "fp32"))
+    trusted = student.trust_remote_code
+    ours = Student.load(student.path, configure("cpu", "fp32"), trust_remote_code=trusted)
     ours.save(folder)
     with quiet():
-        theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        theirs = SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=trusted)
     pairs = [
         (ours.encode_passages(passages).vectors, theirs.encode_document(passages, show_progress_bar=False)),
         (ours.encode_queries(queries).vectors, theirs.encode_query(queries, show_progress_bar=False)),

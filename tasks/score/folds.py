@@ -82,7 +82,7 @@ class FoldedTeacher:
         allowed = np.stack([~np.isin(queries, seen) for seen in self.seen])  # (folds, N)
         total, count = np.zeros(len(pairs), np.float64), allowed.sum(axis=0)
         n_tokens, truncated = np.zeros(len(pairs), np.int32), np.zeros(len(pairs), np.bool_)
-        step = _Share(tick, len(pairs) / max(int(count.sum()), 1))
+        step = Share(tick, len(pairs) / max(int(count.sum()), 1))
         for fold, may in zip(self.folds, allowed, strict=True):
             chosen = np.flatnonzero(may)
             if not len(chosen):
@@ -93,13 +93,14 @@ class FoldedTeacher:
         return Scores((total / count).astype(np.float32), n_tokens, truncated)
 
 
-class _Share:
-    """A tick that counts a pair once, however many folds score it."""
+class Share:
+    """A tick that counts a pair once, however many models score it."""
 
     def __init__(self, tick: Tick, share: float) -> None:
         self.tick, self.share, self.owed = tick, share, 0.0
 
     def __call__(self, count: int) -> None:
+        """Pass on whole pairs, and owe the rest."""
         self.owed += count * self.share
         whole = int(self.owed + 1e-9)
         if whole:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from tasks.progress import Tick, progress
 from tasks.record import warehouse_of
 from tasks.refs import Run, TeacherRef
 from tasks.score import precision
+from tasks.score.ensemble import combined
 from tasks.score.folds import Scorer, load_scorer, open_scorer
 from tasks.score.loading import Loader
 from tasks.score.plan import KEYS, make_plan, planned, with_length
@@ -53,11 +54,23 @@ class Work:
         """`query_hash, passage_hash` of everything to score."""
         return self.pairs.file("pairs.parquet")
 
+    @property
+    def artifact(self) -> Artifact:
+        """What the step makes, whether or not it is there."""
+        inputs = {"pairs": self.pairs.fingerprint, "teacher": self.teacher.fingerprint}
+        return name_artifact(self.run.root, "score", VERSION, {}, inputs)
+
+    @property
+    def parts(self) -> list["Work"]:
+        """The same work of each member of an ensemble."""
+        return [replace(self, teacher=member.teacher) for member in self.teacher.members]
+
 
 def score_pairs(work: Work) -> Artifact:
     """Write scores.parquet: the raw logit of every pair, computing only those that the store doesn't have.
 
-    Shards and artifacts of a warehouse that was deleted or restored are loaded again first.
+    Shards and artifacts of a warehouse that was deleted or restored are loaded again. The members of an ensemble
+    score for themselves, so another ensemble with one of them finds its scores there.
 
     Raises:
         RuntimeError: A shard failed, or the warehouse could not be loaded; everything computed is kept.
@@ -66,21 +79,46 @@ def score_pairs(work: Work) -> Artifact:
     register(work.run, work.teacher)
     restore_shards(work.run, work.corpus, work.shards)
     inputs = {"pairs": work.pairs.fingerprint, "teacher": work.teacher.fingerprint}
-    artifact = name_artifact(work.run.root, "score", VERSION, {}, inputs)
-    if (artifact.path / "artifact.json").exists():
-        restore_artifact(work.run, work.teacher.fingerprint, artifact, work.pairs_file)
-        return artifact
 
     def build(folder: Path) -> Mapping[str, Any]:
-        fill(work)
-        scores = stored_scores(warehouse_of(work.run.where), work.teacher.fingerprint, work.pairs_file)
-        asked = pl.read_parquet(work.pairs_file, columns=KEYS).unique()
-        _check_whole(scores, asked)
+        scores, facts = _by_members(work) if work.parts else _by_itself(work)
+        _check_whole(scores, pl.read_parquet(work.pairs_file, columns=KEYS).unique())
         scores = scores.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items()).sort(KEYS)
         scores.write_parquet(folder / "scores.parquet", compression="zstd")
-        return _facts(work, scores)
+        return facts
 
-    return make_artifact(work.run.root, "score", VERSION, {}, inputs, build)
+    artifact = make_artifact(work.run.root, "score", VERSION, {}, inputs, build)
+    for part in work.parts:
+        score_pairs(part)
+    restore_artifact(work.run, work.teacher.fingerprint, artifact, work.pairs_file)
+    return artifact
+
+
+def _by_itself(work: Work) -> tuple[pl.DataFrame, dict[str, Any]]:
+    fill(work)
+    scores = stored_scores(warehouse_of(work.run.where), work.teacher.fingerprint, work.pairs_file)
+    return scores, _facts(work, scores)
+
+
+def _by_members(work: Work) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Combine what the members give; it costs what those compute that have not scored these pairs for another."""
+    known = [(part.artifact.path / "artifact.json").exists() for part in work.parts]
+    scored = [score_pairs(part) for part in work.parts]
+    scores = combined([artifact.file("scores.parquet") for artifact in scored], work.teacher.members)
+    each = [artifact.facts for artifact in scored]
+    fresh = [facts for facts, was_there in zip(each, known, strict=True) if not was_there]
+    pairs, new = sum(facts["pairs"] for facts in each), sum(facts["new"] for facts in fresh)
+    return scores, {
+        "pairs": pairs,
+        "new": new,
+        "reused": pairs - new,
+        "tokens": sum(facts["tokens"] for facts in fresh),
+        "truncated": sum(facts["truncated"] for facts in each),
+        "truncated_share": float(scores["truncated"].mean() or 0.0),  # type: ignore[arg-type]
+        "seconds": round(sum(facts["seconds"] for facts in fresh), 3),
+        "precision": sorted({name for facts in each for name in facts["precision"]}),
+        "scales": {member.teacher.name: [member.mean, member.deviation] for member in work.teacher.members},
+    }
 
 
 def fill(work: Work) -> None:

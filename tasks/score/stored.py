@@ -1,5 +1,6 @@
 """What is on disk and not in the warehouse: after a kill, or where the warehouse was deleted or restored."""
 
+import json
 import logging
 import tempfile
 from pathlib import Path
@@ -8,12 +9,13 @@ import polars as pl
 
 from tasks.artifacts import Artifact
 from tasks.record import warehouse_of
-from tasks.refs import Run, TeacherRef
+from tasks.refs import Member, Run, TeacherRef
 from tasks.score.describe import describe
 from tasks.score.shards import Shards, read_where
+from warehouse.connect import Warehouse
 from warehouse.ledger import loaded_names
 from warehouse.load import load_scores, register_model
-from warehouse.lookup import knows_model
+from warehouse.lookup import find_model, knows_model
 from warehouse.queries import pending_pairs
 
 log = logging.getLogger("remine.score")
@@ -28,6 +30,34 @@ def register(run: Run, teacher: TeacherRef) -> int:
     if not teacher.calibrated and knows_model(warehouse, "teacher", teacher.fingerprint):
         facts = {name: value for name, value in facts.items() if name not in ("a", "b")}
     return register_model(warehouse, "teacher", teacher.name, teacher.fingerprint, facts)
+
+
+def known_teacher(warehouse: Warehouse, fingerprint: str, trust_remote_code: bool) -> TeacherRef:
+    """A teacher of the table `models`, with the members of an ensemble.
+
+    Raises:
+        LookupError: The warehouse does not know it.
+    """
+    found = find_model(warehouse, "teacher", fingerprint)
+    path = Path(found["path"])
+    about = path / "teacher.json"
+    told = json.loads(about.read_text("utf-8")).get("members", []) if about.exists() else []
+    members = tuple(
+        Member(
+            teacher=known_teacher(warehouse, each["fingerprint"], trust_remote_code),
+            mean=each["mean"],
+            deviation=each["deviation"],
+        )
+        for each in told
+    )
+    return TeacherRef(
+        fingerprint=fingerprint,
+        path=path,
+        name=found["name"],
+        max_length=found["max_length"] or 0,
+        trust_remote_code=trust_remote_code,
+        members=members,
+    )
 
 
 def restore_shards(run: Run, corpus: Artifact, shards: Shards) -> int:

@@ -1,6 +1,8 @@
 """Which teacher judges, and how one is taught."""
 
-from pydantic import Field
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
 
 from tasks.settings import Settings
 
@@ -8,7 +10,11 @@ from tasks.settings import Settings
 class TeacherSettings(Settings):
     """The cross-encoder that judges."""
 
-    model: str = Field("", description="Hub id or folder of a ready cross-encoder; empty: teach one on the labels.")
+    model: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list,
+        description="Hub id or folder of a ready cross-encoder; several: the mean of their logits, each standardised; "
+        "empty: teach one on the labels.",
+    )
     max_length: int = Field(0, ge=0, description="Tokens of query and passage together; 0: as the model says.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
     blend: list[float] = Field(
@@ -16,6 +22,12 @@ class TeacherSettings(Settings):
         min_length=1,
         description="Shares of the teacher against the incumbent student's similarity to try on dev; [1.0]: no blend.",
     )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        """A single name is written without brackets."""
+        return ([value] if value else []) if isinstance(value, str) else value
 
 
 class Teach(Settings):

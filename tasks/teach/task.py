@@ -19,12 +19,20 @@ class TeacherPlanning(Settings):
 
 @step("teach")
 def teach(run: Run, lectern: Lectern, planning: TeacherPlanning) -> TeacherRef:
-    """Take the ready teacher that the recipe names, or train one on the labels."""
+    """Take the ready teacher that the recipe names, make one of several, or train one on the labels."""
     from tasks.score.stored import register
-    from tasks.teach.teaching import ready_teacher, taught_teacher, teach_folds
+    from tasks.teach.ensemble import ensemble_of, gather_ensemble, score_members
+    from tasks.teach.teaching import ready_teachers, taught_teacher, teach_folds
 
-    if planning.teacher.model:
-        teacher = ready_teacher(planning.teacher)
+    ready = ready_teachers(planning.teacher)
+    if len(ready) > 1:
+        scored = score_members(run, lectern.corpus, lectern.mined, ready)
+        artifact = gather_ensemble(run.root, ready, scored)
+        for made in (*scored, artifact):
+            record(run, made, 0)
+        teacher = ensemble_of(artifact, ready)
+    elif ready:
+        (teacher,) = ready
     else:
         artifact = teach_folds(run.where, lectern, planning.teach, planning.seed, planning.measure)
         record(run, artifact, 0)
@@ -50,6 +58,7 @@ def calibrate(
 @step("find teacher")
 def find_teacher(settings: TeacherSettings) -> TeacherRef:
     """Find a ready teacher: a cross-encoder, or the folds of an earlier teaching."""
-    from tasks.teach.teaching import ready_teacher
+    from tasks.teach.teaching import ready_teachers
 
-    return ready_teacher(settings)
+    (teacher,) = ready_teachers(settings)
+    return teacher

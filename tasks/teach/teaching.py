@@ -68,43 +68,50 @@ def taught_teacher(artifact: Artifact) -> TeacherRef:
     return TeacherRef(fingerprint=facts["teacher"], path=artifact.path, name="taught", listwise=facts["listwise"])
 
 
-def ready_teacher(settings: TeacherSettings) -> TeacherRef:
-    """Find the cross-encoder that the recipe names, or the cross-fitted folds that an earlier teaching left.
+def ready_teachers(settings: TeacherSettings) -> list[TeacherRef]:
+    """Find the cross-encoders that the recipe names, or the cross-fitted folds that an earlier teaching left.
 
     Raises:
-        ModelNotFound: There is none under this name.
-        ValueError: A maximum length is asked of folds, which keep the one they were taught with.
+        ModelNotFound: There is none under a name.
+        ValueError: A maximum length is asked of folds, which keep the one they were taught with, or a folder is that
+            of an ensemble.
     """
+    return [_ready_teacher(name, settings) for name in settings.model]
+
+
+def _ready_teacher(name: str, settings: TeacherSettings) -> TeacherRef:
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
 
-    path = locate(settings.model)
+    path = locate(name, settings.trust_remote_code)
     if (path / "teacher.json").exists():
-        return _folded_teacher(settings, path)
+        return _folded_teacher(name, path, settings.max_length)
     own = fingerprint_folder(path)
     return TeacherRef(
         fingerprint=fingerprint(own, settings.max_length) if settings.max_length else own,
         path=path,
-        name=settings.model,
+        name=name,
         max_length=settings.max_length,
         trust_remote_code=settings.trust_remote_code,
     )
 
 
-def _folded_teacher(settings: TeacherSettings, path: Path) -> TeacherRef:
+def _folded_teacher(name: str, path: Path, max_length: int) -> TeacherRef:
     import polars as pl
 
     from models.fingerprint import fingerprint_folder
 
-    if settings.max_length:
+    told = json.loads((path / "teacher.json").read_text("utf-8"))
+    if "folds" not in told:
+        raise ValueError(f"{path}: this is an ensemble, whose scales belong to the run that made it; name its members")
+    if max_length:
         raise ValueError(
-            f"{path}: max_length {settings.max_length} was asked of taught folds; they read as many tokens as they "
+            f"{path}: max_length {max_length} was asked of taught folds; they read as many tokens as they "
             "were taught with, and other lengths would make other scores under the same name"
         )
-    told = json.loads((path / "teacher.json").read_text("utf-8"))
     folds = [fingerprint_folder(path / "folds" / str(number)) for number in range(int(told["folds"]))]
     print_ = _taught_fingerprint(folds, pl.read_parquet(path / told["seen"]))
-    return TeacherRef(fingerprint=print_, path=path, name=settings.model, listwise=told["listwise"])
+    return TeacherRef(fingerprint=print_, path=path, name=name, listwise=told["listwise"])
 
 
 def _taught_fingerprint(folds: list[str], seen: "pl.DataFrame") -> str:

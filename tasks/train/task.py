@@ -14,7 +14,7 @@ def train(run: Run, number: int, lesson: Lesson, settings: Training, seed: int, 
     from tasks.train.training import student_of
 
     artifact = train_round(run.where, lesson, settings, seed + number, measure)
-    student = student_of(artifact, f"round-{number}")
+    student = student_of(artifact, f"round-{number}", lesson.start)
     enter_training(run, number, artifact, student)
     return student
 

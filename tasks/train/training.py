@@ -78,7 +78,7 @@ def run_job(where: Where, job: Job) -> Artifact:
         from tasks.train.dev import dev_measure
 
         runtime = configure(where.device, where.precision, where.threads)
-        student = Student.load(job.start.path, runtime)
+        student = Student.load(job.start.path, runtime, trust_remote_code=job.start.trust_remote_code)
         lists = job.lists(student)
         evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
         with progress(f"{job.step} {job.start.system}", job.plan.steps, "steps") as tick:
@@ -100,9 +100,10 @@ def described(student: "Student") -> dict[str, Any]:
     return {"similarity": student.similarity, "max_length": student.max_length, "prompts": prompts}
 
 
-def student_of(artifact: Artifact, system: str) -> StudentRef:
-    """The student that a training left behind."""
-    return StudentRef(system=system, fingerprint=artifact.facts["student"], path=artifact.file("model"))
+def student_of(artifact: Artifact, system: str, start: StudentRef) -> StudentRef:
+    """The student that a training left behind; it runs the code that the one it started from runs."""
+    made = {"system": system, "fingerprint": artifact.facts["student"], "path": artifact.file("model")}
+    return start.model_copy(update=made)
 
 
 def plan_options(settings: Optimiser, seed: int) -> dict[str, Any]:

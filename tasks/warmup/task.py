@@ -24,6 +24,6 @@ def _warm(run: Run, corpus: Artifact, base: StudentRef, settings: Warmup, how: t
 
     seed, measure, system = how
     artifact = warm_student(run.where, corpus, base, settings, seed, measure)
-    student = student_of(artifact, system)
+    student = student_of(artifact, system, base)
     enter_training(run, 0, artifact, student)
     return student
