@@ -109,7 +109,7 @@ def last_denoised(wh: Warehouse, run: int | None) -> tuple[int, int] | None:
         "ORDER BY run DESC, round DESC LIMIT 1"
     )
     with wh.read() as con:
-        found: tuple[int, int] | None = first(con, sql, {"run": run})  # type: ignore[assignment]
+        found: tuple[int, int] | None = first(con, sql, {"run": run})
     return found
 
 

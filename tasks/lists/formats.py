@@ -26,7 +26,7 @@ def sentence_transformers(lists: Sequence[Listing], negatives: int) -> tuple[Fil
         for each, way in _ways(lists, negatives)
     ]
     names = ["query", "positive", *(f"negative_{number}" for number in range(1, negatives + 1))]
-    schema = {**dict.fromkeys(names, pl.String), "label": pl.List(pl.Float32)}
+    schema: dict[str, pl.DataType] = {**{name: pl.String() for name in names}, "label": pl.List(pl.Float32)}
     file = io.BytesIO()
     pl.DataFrame(rows, schema=schema).write_parquet(file, compression="zstd")
     return {"": file.getvalue()}, len(rows)

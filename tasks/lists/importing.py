@@ -173,7 +173,7 @@ def one_each(pairs: pl.DataFrame, path: Path) -> pl.DataFrame:
             "; nothing was imported"
         )
     unknown = {"n_tokens": pl.lit(None, pl.Int32), "truncated": pl.lit(None, pl.Boolean)}
-    return scores.with_columns(**unknown).select(COLUMNS).sort("query_hash", "passage_hash")
+    return scores.with_columns(**unknown).select(*COLUMNS).sort("query_hash", "passage_hash")
 
 
 def find_teacher(warehouse: Warehouse, named: str) -> TeacherRef:
@@ -237,7 +237,7 @@ def store(run: Run, teacher: TeacherRef, scores: pl.DataFrame, path: Path) -> in
     """Write the scores as a shard of the teacher, from which they come back if the warehouse is lost, and load it."""
     shards = Shards.of(run.root, teacher.fingerprint)
     shard = shards.folder / f"import-{scores_fingerprint(scores)}.parquet"
-    unknown = {"precision": None, "device": None, "versions": {}, "seconds": None}
+    unknown: dict[str, object] = {"precision": None, "device": None, "versions": {}, "seconds": None}
     write_shard(shard, scores, unknown)
     return load_scores(warehouse_of(run.where), run.id, teacher.fingerprint, shard, shards.name(shard), unknown)
 

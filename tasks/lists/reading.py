@@ -50,6 +50,10 @@ def _sentence_transformers(path: Path, complaints: Complaints) -> Iterator[Pair]
         raise ValueError(f"{path}: the columns are {', '.join(frame.columns)}; needed query, positive, … and label")
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         place, scores = f"{path}:{number}", row["label"]
+        texts = [row["query"], *(row[name] for name in names)]
+        if not all(isinstance(text, str) for text in texts):
+            complaints.add("malformed", place, f"needed texts under query, {', '.join(names)}, got {texts!r:.80}")
+            continue
         if not isinstance(scores, list) or len(scores) != len(names):
             what = f"label is {scores!r:.40}; needed the scores of {len(names)} passages (margins are not scores)"
             complaints.add("malformed", place, what)
@@ -59,15 +63,15 @@ def _sentence_transformers(path: Path, complaints: Complaints) -> Iterator[Pair]
 
 def _flagembedding(path: Path, complaints: Complaints) -> Iterator[Pair]:
     for number, row in read_objects(path, complaints):
-        place = f"{path}:{number}"
+        place, query = f"{path}:{number}", row.get("query")
         for kind in ("pos", "neg"):
-            texts, scores = row.get(kind), row.get(f"{kind}_scores")
-            fits = isinstance(texts, list) and isinstance(scores, list) and len(texts) == len(scores)
-            if not fits or not isinstance(row.get("query"), str) or not all(isinstance(text, str) for text in texts):
+            texts, scores = row.get(kind) or [], row.get(f"{kind}_scores") or []
+            told = all(isinstance(text, str) for text in (query, *texts))
+            if not told or not isinstance(scores, list) or len(texts) != len(scores):
                 what = f"needed texts under query and {kind}, and as many numbers under {kind}_scores"
                 complaints.add("malformed", place, what)
                 continue
-            yield from ((row["query"], text, score, place) for text, score in zip(texts, scores, strict=True))
+            yield from ((str(query), text, score, place) for text, score in zip(texts, scores, strict=True))
 
 
 def _trec(path: Path, complaints: Complaints) -> Iterator[Pair]:
@@ -91,9 +95,13 @@ def _colbert(path: Path, complaints: Complaints) -> Iterator[Pair]:
                 f"{path / file}: no such file; needed a folder as `remine lists export --format colbert` makes it, "
                 "whose ids.tsv says which ids the numbers are"
             )
-    for _, line in read_lines(path / "ids.tsv", complaints):
-        kind, number, name = line.rstrip("\n").split("\t")
-        names[kind][int(number)] = json.loads(name)
+    for at, line in read_lines(path / "ids.tsv", complaints):
+        try:
+            kind, number, name = line.rstrip("\n").split("\t")
+            names[kind][int(number)] = json.loads(name)
+        except (ValueError, KeyError):
+            what = f"needed query or passage, a number and an id in quotes between tabs, got {line[:60]!r}"
+            complaints.add("malformed", f"{path / 'ids.tsv'}:{at}", what)
     for at, line in read_lines(path / "examples.json", complaints):
         place = f"{path / 'examples.json'}:{at}"
         try:
