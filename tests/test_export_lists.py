@@ -157,7 +157,7 @@ def test_imported_scores_outlive_the_warehouse(home: Where) -> None:
     """A shard of the teacher is left, which the next run loads."""
     register_model(warehouse(home), "teacher", "other", "other-fingerprint", {})
     import_scores(home, Incoming(path=written(home, "trec"), format="trec", teacher="other"))
-    (shard,) = (home.artifacts_path / "shards" / "other-fingerpri").glob("*.parquet")
+    (shard,) = (home.artifacts_path / "shards" / "other-fingerprin").glob("*.parquet")
     assert pl.read_parquet(shard).height == 8
     assert sample.rows(
         warehouse(home), "SELECT DISTINCT n_tokens, truncated FROM teacher_scores WHERE n_tokens IS NULL"

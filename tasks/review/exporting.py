@@ -62,7 +62,7 @@ def export_queue(where: Where, wanted: Wanted, path: Path) -> Queue:
             f"run {run}, round {number}: no candidate is in doubt that nobody has labelled yet; the policies keep and "
             "soften call none ambiguous: say with --band 0.3 0.7 which probabilities are doubtful"
         )
-    # Certain ones stand among the others, so that whoever answers doesn't know which they are.
+    # Certain ones stand among the others: answers at the end of a long table are worse, and would be theirs alone.
     mixed = pl.concat([doubtful, certain]).sort("query_hash", "passage_hash")
     write_table(path, mixed)
     return Queue(run, number, doubtful.height, certain.height)
