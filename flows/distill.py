@@ -16,6 +16,7 @@ from flows.standing import (
     measure,
     planning_of,
     rerank,
+    reviewed,
 )
 from tasks.baseline.task import baseline
 from tasks.denoise.task import denoise
@@ -60,7 +61,8 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     for number in rounds:
         mined = mine(run, number, corpus, miner.vectors, recipe.mining)
         scored = score(run, number, corpus, mined, teacher)
-        judged = denoise(run, number, evidence_of(corpus, miner, mined, scored), teacher, recipe.denoising)
+        evidence = evidence_of(corpus, miner, mined, scored, reviewed(run, number, corpus, teacher))
+        judged = denoise(run, number, evidence, teacher, recipe.denoising)
         students = {"base": base.student, "warm": warm.student, "last": miner.student}
         lesson = lesson_of(recipe, corpus, judged, students)
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)

@@ -3,12 +3,13 @@
 from typing import Any
 
 from flows.recipe import Recipe
-from tasks.denoise.evidence import Evidence
+from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank
 from tasks.promote.deciding import Decision
 from tasks.promote.task import promote
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
+from tasks.review.task import review
 from tasks.score.task import score
 from tasks.settings import Settings
 from tasks.teach.task import TeacherPlanning
@@ -62,9 +63,17 @@ def lectern_of(corpus: Artifact, warm: Measured, mined: Artifact) -> Lectern:
     return Lectern(corpus=corpus, warm=warm.student, mined=mined, ranked=warm.evaluation)
 
 
-def evidence_of(corpus: Artifact, miner: Measured, mined: Artifact, scored: Artifact) -> Evidence:
+def reviewed(run: Run, number: int, corpus: Artifact, teacher: TeacherRef) -> Reviewed | None:
+    """What people have said in review, with the teacher's scores; None where nobody has said anything."""
+    labels = review(run, number, corpus)
+    return Reviewed(labels=labels, scored=score(run, number, corpus, labels, teacher)) if labels else None
+
+
+def evidence_of(
+    corpus: Artifact, miner: Measured, mined: Artifact, scored: Artifact, people: Reviewed | None
+) -> Evidence:
     """What verdicts rest on."""
-    return Evidence(corpus=corpus, vectors=miner.vectors, mined=mined, scored=scored)
+    return Evidence(corpus=corpus, vectors=miner.vectors, mined=mined, scored=scored, reviewed=people)
 
 
 def lesson_of(recipe: Recipe, corpus: Artifact, judged: Artifact, students: dict[str, StudentRef]) -> Lesson:

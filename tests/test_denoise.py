@@ -38,10 +38,11 @@ def verdicts(
             "labelled": [True] + [False] * len(logits),
             "rank": [None, *range(1, len(logits) + 1)],
             "grade": [1] + [None] * len(logits),
+            "by": ["labelled"] + [None] * len(logits),
             "similarity": [0.9] + [0.5] * len(logits),
             "logit": [positive, *logits],
         },
-        schema_overrides={"logit": pl.Float32, "grade": pl.Int32, "similarity": pl.Float32},
+        schema_overrides={"by": pl.String, "logit": pl.Float32, "grade": pl.Int32, "similarity": pl.Float32},
     )
     return judge(with_judgement(pairs, teacher(**teaching)), rules(settings))[1:]
 
@@ -93,6 +94,7 @@ def test_the_anchor_of_a_margin_is_the_lowest_positive_even_below_zero() -> None
             "passage_hash": [1, 2, 3, 1, 2],
             "labelled": [True, True, False, True, False],
             "grade": [1, 1, None, 1, None],
+            "by": ["labelled", "labelled", None, "labelled", None],
             "similarity": [0.5] * 5,
             "logit": [4.0, -2.0, -4.9, 9.0, -4.9],
         }
@@ -126,6 +128,7 @@ def test_a_judged_irrelevant_passage_is_a_negative_although_the_teacher_likes_it
             "passage_hash": [1, 2],
             "labelled": [True, False],
             "grade": [1, 0],
+            "by": ["labelled", "labelled"],
             "similarity": [0.5, 0.5],
             "logit": [2.0, 8.0],
         }

@@ -45,6 +45,8 @@ def describe(error: Exception) -> str:
 def foreseen(error: Exception) -> bool:
     """Whether an error's message was written for the person who meets it."""
     about_input = isinstance(error, ValueError | OSError | RuntimeError) and not isinstance(error, NotImplementedError)
+    # Its subclasses are slips of ours: a key or an index that is not there.
+    about_input = about_input or type(error) is LookupError
     return about_input or type(error).__module__.split(".")[0] in ("_duckdb", "duckdb")
 
 

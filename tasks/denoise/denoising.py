@@ -62,25 +62,39 @@ def gather(evidence: Evidence) -> pl.DataFrame:
     """Put together what is known of each pair.
 
     Returns:
-        `query_hash, passage_hash, labelled, rank, grade, similarity, logit`: candidates and labelled positives
-        (which have no rank).
+        `query_hash, passage_hash, labelled, rank, grade, by, similarity, logit`: candidates and labelled positives.
+        What a person called relevant is a positive and has its rank where it was mined; the corpus' own have none.
     """
     candidates = pl.read_parquet(evidence.mined.file("candidates.parquet"))
-    labels = pl.read_parquet(evidence.corpus.file("labels.parquet"))
     _check_train(candidates, pl.read_parquet(evidence.corpus.file("queries.parquet")))
     mined = pl.read_parquet(evidence.mined.file("pairs.parquet")).select("query_hash").unique()
-    grades = labels.group_by(KEYS).agg(pl.col("grade").max())
+    grades = known_grades(evidence)
     positives = grades.filter(pl.col("grade") > 0).join(mined, on="query_hash", how="semi").select(KEYS).sort(KEYS)
     of_positives = similarities(evidence.vectors, evidence.corpus, positives)
     pairs = pl.concat(
         [
-            positives.with_columns(of_positives, labelled=pl.lit(True), rank=pl.lit(None, pl.Int32)),
-            candidates.select(*KEYS, "rank", similarity="student_score", labelled=pl.lit(False)),
+            positives.with_columns(of_positives, labelled=pl.lit(True)).join(
+                candidates.select(*KEYS, "rank"), on=KEYS, how="left", maintain_order="left"
+            ),
+            candidates.join(positives, on=KEYS, how="anti").select(
+                *KEYS, "rank", similarity="student_score", labelled=pl.lit(False)
+            ),
         ],
         how="diagonal",
     )
-    scores = pl.read_parquet(evidence.scored.file("scores.parquet"), columns=[*KEYS, "logit"])
-    return pairs.join(grades, on=KEYS, how="left").join(scores, on=KEYS, how="left").sort(KEYS)
+    known = [evidence.scored, *([evidence.reviewed.scored] if evidence.reviewed else [])]
+    scores = pl.concat([pl.read_parquet(each.file("scores.parquet"), columns=[*KEYS, "logit"]) for each in known])
+    return pairs.join(grades, on=KEYS, how="left").join(scores.unique(KEYS), on=KEYS, how="left").sort(KEYS)
+
+
+def known_grades(evidence: Evidence) -> pl.DataFrame:
+    """What is known of pairs, the highest grade of each: `query_hash, passage_hash, grade, by` (labelled, reviewed)."""
+    read = [*KEYS, "grade"]
+    labels = [pl.read_parquet(evidence.corpus.file("labels.parquet"), columns=read).with_columns(by=pl.lit("labelled"))]
+    if evidence.reviewed is not None:
+        reviewed = pl.read_parquet(evidence.reviewed.labels.file("labels.parquet"), columns=read)
+        labels.append(reviewed.with_columns(by=pl.lit("reviewed")))
+    return pl.concat(labels).sort("grade", descending=True, maintain_order=True).unique(KEYS, keep="first")
 
 
 def with_judgement(pairs: pl.DataFrame, teacher: TeacherRef) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Policies: rules over columns that say what a candidate is and why; the first rule that holds decides.
 
-Columns that a rule may read: `labelled` (the pair is a known positive), `grade` (null without a label),
+Columns that a rule may read: `labelled` (the pair is a known positive), `grade` (null without a label), `by`
+(labelled by the corpus or reviewed by a person; null without a label),
 `logit` (null without a teacher score), `judgement` (logits), `probability` (calibrated; null where the
 teacher has no calibrated scale) and `lowest_positive` (the least judgement among the query's positives).
 """
@@ -65,16 +66,17 @@ def _lookup(rules: Sequence[Rule], field: str, kind: type[pl.DataType]) -> pl.Ex
 
 def _common() -> list[Rule]:
     unscored = pl.col("logit").is_null()
+    graded = (pl.col("by"), pl.col("grade"))
     return [
         Rule(unscored & ~pl.col("labelled"), "unscored", pl.lit("the teacher has not scored this pair"), 0.0),
-        Rule(unscored, "positive", pl.format("labelled, grade {}; not scored", pl.col("grade")), 0.0),
+        Rule(unscored, "positive", pl.format("{}, grade {}; not scored", *graded), 0.0),
         Rule(
             pl.col("labelled"),
             "positive",
-            pl.format("labelled, grade {}; the teacher gives logit {}", pl.col("grade"), _shown("logit", 2)),
+            pl.format("{}, grade {}; the teacher gives logit {}", *graded, _shown("logit", 2)),
             1.0,
         ),
-        Rule(pl.col("grade") == 0, "negative", pl.lit("labelled not relevant (grade 0)"), 1.0),
+        Rule(pl.col("grade") == 0, "negative", pl.format("{} not relevant (grade 0)", pl.col("by")), 1.0),
     ]
 
 

@@ -9,6 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tasks.refs import Artifact, Run
+from tasks.report.people import people_notes
 from tasks.report.tables import Table, leaderboard, markdown, plain
 from tasks.report.verdict import Figures, verdict
 
@@ -50,7 +51,9 @@ class Summary:
     hints: list[tuple[str, str]]
 
 
-def summarise(run: Run, placed: Sequence[Placed], winner: str, measure: str = "nDCG@10") -> Summary:
+def summarise(
+    run: Run, placed: Sequence[Placed], winner: str, measure: str = "nDCG@10", people: pl.DataFrame | None = None
+) -> Summary:
     """Sum up a run from its artifacts.
 
     Args:
@@ -58,6 +61,7 @@ def summarise(run: Run, placed: Sequence[Placed], winner: str, measure: str = "n
         placed: The run's artifacts with their rounds, in the order they were recorded.
         winner: The system that stands at the end.
         measure: The measure that decided.
+        people: Rows of the view `agreement` of this run, by round; None or empty where nobody reviewed anything.
 
     Raises:
         ValueError: The winner or the base was never measured in this run.
@@ -74,7 +78,7 @@ def summarise(run: Run, placed: Sequence[Placed], winner: str, measure: str = "n
             raise ValueError(f"{system} was not measured by {measure} on dev in this run; there is nothing to report")
     figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"))
     tables = [leaderboard(metrics), rounds_table(placed), seconds_table(placed)]
-    return Summary(verdict(figures), tables, notes_of(placed), hints_of(run))
+    return Summary(verdict(figures), tables, [*notes_of(placed), *people_notes(people)], hints_of(run))
 
 
 def read_tables(placed: Sequence[Placed], name: str) -> pl.DataFrame:

@@ -18,11 +18,14 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     """Name the incumbent, print the summary and leave it as artifacts of the Prefect run."""
     from rich.console import Console
 
+    from tasks.record import warehouse_of
     from tasks.report.placed import placed_artifacts
     from tasks.report.summary import show, summarise
+    from warehouse.reviews import agreement
 
     name_incumbent(run, *winner)
-    summary = summarise(run, placed_artifacts(run), winner[0].system, measure)
+    people = agreement(warehouse_of(run.where), run.id)
+    summary = summarise(run, placed_artifacts(run), winner[0].system, measure, people)
     show(summary, Console())
     log.info("%s The student is in %s.", summary.verdict, exported.path)
     leave(summary)

@@ -58,12 +58,14 @@ def training_lists(corpus: Artifact, verdicts: pl.DataFrame, student: Student) -
     """
     texts = Texts.read(corpus)
     _only_train(verdicts, texts)
-    verdicts = verdicts.filter(pl.col("query_hash").is_in(_with_positive(verdicts).implode()))
+    judged, verdicts = verdicts, verdicts.filter(pl.col("query_hash").is_in(_with_positive(verdicts).implode()))
     if not verdicts.height:
         raise ValueError(f"{corpus.path}: no train query has a positive, so there is nothing to learn from")
     listed = verdicts.filter(pl.col("weight") > 0).sort("query_hash", maintain_order=True)
     rows = texts.query_rows(listed["query_hash"])
     queries, counts = np.unique(rows, return_counts=True)
+    # Beside the corpus' own positives those that people found in review, also where no list holds them.
+    reviewed = judged.filter(pl.col("verdict") == "positive")
     barred = verdicts.filter(pl.col("verdict").is_in(["approved", "ambiguous"]))
     return TrainingLists(
         query_tokens=student.tokenize_queries(texts.queries["text"].gather(queries).to_list()),
@@ -73,7 +75,7 @@ def training_lists(corpus: Artifact, verdicts: pl.DataFrame, student: Student) -
         passages=texts.passage_rows(listed["passage_hash"]),
         roles=_roles(listed["verdict"]),
         targets=listed["judgement"].cast(pl.Float32).fill_null(float("nan")).to_numpy().astype(np.float32),
-        known=pair_keys(texts, positive_pairs(corpus)),
+        known=pair_keys(texts, pl.concat([positive_pairs(corpus), reviewed.select(KEYS)])),
         approved=pair_keys(texts, barred.select(KEYS)),
     )
 

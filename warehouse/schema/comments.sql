@@ -2,7 +2,7 @@
 
 COMMENT ON TABLE runs IS 'One row per invocation of a flow.';
 COMMENT ON COLUMN runs.run_id IS 'Key of the invocation, counted from 1.';
-COMMENT ON COLUMN runs.flow IS 'Flow that ran: distill, score, evaluate, sweep or refresh.';
+COMMENT ON COLUMN runs.flow IS 'Flow that ran: distill, score, evaluate, sweep, refresh or import (of scores made elsewhere).';
 COMMENT ON COLUMN runs.recipe IS 'Name of the recipe.';
 COMMENT ON COLUMN runs.corpus IS 'Corpus that the run worked on; NULL until it is ingested.';
 COMMENT ON COLUMN runs.settings IS 'All settings of the recipe, as JSON.';
@@ -80,7 +80,7 @@ COMMENT ON COLUMN labels.query_key IS 'Key in queries.';
 COMMENT ON COLUMN labels.passage_key IS 'Key in passages.';
 COMMENT ON COLUMN labels.grade IS 'Above 0: relevant, more is better; 0: judged not relevant.';
 COMMENT ON COLUMN labels.split IS 'Split that the label belongs to: train, dev, test or guard.';
-COMMENT ON COLUMN labels.source IS 'given: came with the corpus; anything else names where it came from.';
+COMMENT ON COLUMN labels.source IS 'given: came with the corpus; review or review:NAME: a person gave it in review; training alone uses it.';
 COMMENT ON COLUMN labels.since IS 'When the label was first seen.';
 COMMENT ON COLUMN labels.until IS 'When it was withdrawn or changed; NULL while it holds.';
 
@@ -101,8 +101,8 @@ COMMENT ON COLUMN teacher_scores.teacher_id IS 'Key in models.';
 COMMENT ON COLUMN teacher_scores.query_key IS 'Key in queries.';
 COMMENT ON COLUMN teacher_scores.passage_key IS 'Key in passages.';
 COMMENT ON COLUMN teacher_scores.logit IS 'Raw logit, before any activation (of two labels: second minus first; of a language model: yes minus no; of an ensemble: the mean of its members'' logits, each standardised); always finite.';
-COMMENT ON COLUMN teacher_scores.n_tokens IS 'Tokens of the pair that the teacher read, special tokens included; of an ensemble, those of all members together.';
-COMMENT ON COLUMN teacher_scores.truncated IS 'True where the passage was cut to fit the maximum length.';
+COMMENT ON COLUMN teacher_scores.n_tokens IS 'Tokens of the pair that the teacher read, special tokens included; of an ensemble, those of all members together; NULL where the score was imported.';
+COMMENT ON COLUMN teacher_scores.truncated IS 'True where the passage was cut to fit the maximum length; NULL where the score was imported.';
 COMMENT ON COLUMN teacher_scores.run_id IS 'Run that loaded it.';
 COMMENT ON COLUMN teacher_scores.scored_at IS 'When it was loaded.';
 

@@ -101,7 +101,7 @@ LEFT JOIN teacher_scores AS s
 LEFT JOIN current_labels AS l
     ON l.corpus = r.corpus AND l.query_key = v.query_key AND l.passage_key = v.passage_key;
 
-COMMENT ON VIEW positive_facts IS 'Every labelled positive of every mined query with what the teacher says of it, by keys.';
+COMMENT ON VIEW positive_facts IS 'Every labelled positive of every mined query with what the teacher says of it, by keys; candidates that a reviewer calls relevant are among them.';
 COMMENT ON COLUMN positive_facts.run IS 'Key in runs.';
 COMMENT ON COLUMN positive_facts.round IS 'Round of the run, counted from 1.';
 COMMENT ON COLUMN positive_facts.corpus IS 'Corpus of the run.';

@@ -49,7 +49,7 @@ WITH beaten AS (
     FROM positive_facts AS p
     JOIN candidate_facts AS c
         ON c.run = p.run AND c.round = p.round AND c.teacher_id = p.teacher_id AND c.query_key = p.query_key
-        AND c.logit > p.logit
+        AND c.logit > p.logit AND c.verdict IS DISTINCT FROM 'positive'
     GROUP BY ALL
 )
 SELECT f.run AS run, f.round AS round, qi.external_id AS query_id, q.text AS query, pi.external_id AS passage_id,
@@ -89,7 +89,7 @@ WITH listed AS (
     UNION ALL
     SELECT run, round, corpus, teacher_id, query_key, passage_key, rank, logit, judgement, verdict, weight
     FROM candidate_facts
-    WHERE logit IS NOT NULL
+    WHERE logit IS NOT NULL AND verdict IS DISTINCT FROM 'positive'
 ),
 lists AS (
     SELECT f.run, f.round, f.corpus, f.teacher_id, f.query_key,

@@ -153,7 +153,7 @@ CREATE OR REPLACE VIEW score_histogram AS
 WITH scored AS (
     SELECT run, round, teacher_id, logit, verdict IN ('approved', 'promoted') AS approved, false AS positive
     FROM candidate_facts
-    WHERE logit IS NOT NULL
+    WHERE logit IS NOT NULL AND verdict IS DISTINCT FROM 'positive'
     UNION ALL
     SELECT run, round, teacher_id, logit, false AS approved, true AS positive
     FROM positive_facts

@@ -36,6 +36,7 @@ found AS (
     SELECT c.query_key, c.probability
     FROM candidate_facts AS c
     WHERE c.run = run AND c.round = round AND c.probability IS NOT NULL
+        AND c.verdict IS DISTINCT FROM 'positive'
 ),
 known AS (
     SELECT p.probability

@@ -156,14 +156,14 @@ FROM (
 ) AS found
 UNION ALL
 SELECT 'known_positives_mined' AS name, count(*) AS problems,
-    'Candidates that were labelled relevant when they were mined.' AS meaning
+    'Candidates that the corpus labelled relevant when they were mined.' AS meaning
 FROM (
     SELECT 1
     FROM (SELECT DISTINCT corpus, mined, made_at FROM round_parts) AS r
     JOIN candidates AS c ON c.artifact_id = r.mined
     JOIN labels AS l
         ON l.corpus = r.corpus AND l.query_key = c.query_key AND l.passage_key = c.passage_key AND l.grade > 0
-        AND l.split = 'train' AND l.since <= r.made_at AND (l.until IS NULL OR l.until > r.made_at)
+        AND l.split = 'train' AND split_part(l.source, ':', 1) <> 'review' AND l.since <= r.made_at AND (l.until IS NULL OR l.until > r.made_at)
 ) AS found
 UNION ALL
 SELECT 'candidates_without_verdict' AS name, count(*) AS problems,
