@@ -64,8 +64,7 @@ def score_pairs(work: Work) -> Artifact:
     """
     register(work.run, work.teacher)
     restore_shards(work.run, work.corpus, work.shards)
-    inputs = {"pairs": work.pairs.fingerprint, "teacher": work.teacher.fingerprint}
-    artifact = name_artifact(work.run.root, "score", VERSION, {}, inputs)
+    artifact, inputs = name_scores(work.run.root, work.pairs, work.teacher.fingerprint)
     if (artifact.path / "artifact.json").exists():
         restore_artifact(work.run, work.teacher.fingerprint, artifact, work.pairs_file)
         return artifact
@@ -80,6 +79,12 @@ def score_pairs(work: Work) -> Artifact:
         return _facts(work, scores)
 
     return make_artifact(work.run.root, "score", VERSION, {}, inputs, build)
+
+
+def name_scores(root: Path, pairs: Artifact, teacher: str) -> tuple[Artifact, dict[str, str]]:
+    """Name a teacher's scores of some pairs, and what goes into them, whether or not they are there."""
+    inputs = {"pairs": pairs.fingerprint, "teacher": teacher}
+    return name_artifact(root, "score", VERSION, {}, inputs), inputs
 
 
 def fill(work: Work) -> None:
