@@ -11,6 +11,7 @@ from tasks.plan.pace import Course, measure_pace
 from tasks.train.rounds import start_of
 from tasks.where import Where
 
+SERVER = 10.0  # seconds until a Prefect server answers
 ROUNDS = "every round is assumed to be run; fewer are, where patience ends them"
 
 
@@ -46,9 +47,6 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
     pace = measure_pace(where, data, course, {unit for line in lines for unit in line.costs})
     assumed = [] if certain else [ROUNDS]
     return Plan(recipe=recipe.name, lines=[line.priced(pace.seconds) for line in lines], pace=pace, assumed=assumed)
-
-
-SERVER = 10.0  # seconds until a Prefect server answers
 
 
 def plan_rounds(steps: Steps, recipe: Recipe) -> bool:

@@ -108,12 +108,11 @@ class Steps:
         """The better of two students."""
         from tasks.promote.deciding import decide
 
-        contenders = [(one.student, one.evaluation) for one in (incumbent, challenger)]
-        systems = [one.student.system for one in (incumbent, challenger)]
-        what = " or ".join(systems)
+        old, new = ((one.student, one.evaluation) for one in (incumbent, challenger))
+        what = f"{incumbent.student.system} or {challenger.student.system}"
         try:
             with looking():
-                decision = decide(self.root, *contenders, self.recipe.promotion, self.recipe.evaluation.measure)
+                decision = decide(self.root, old, new, self.recipe.promotion, self.recipe.evaluation.measure)
         except NotMade as missing:
             self._add(missing.artifact, number, "promote", what, self.amounts.promote())
             unknown = unnamed(self.root, "evaluate", f"best of {missing.artifact.fingerprint}")

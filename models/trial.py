@@ -1,7 +1,7 @@
 """How long a step of training and a text take on this machine, tried for a few seconds; nothing is kept."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 from typing import TypeVar
@@ -17,7 +17,7 @@ WARM = 16  # items before the clock runs: kernels are compiled and memory is tak
 SHARE = 8  # a first look is at a batch this much smaller
 
 
-def item_seconds(work: Callable[[Sequence[Item]], int], items: Sequence[Item], budget: float) -> tuple[float, float]:
+def item_seconds(work: Callable[[list[Item]], int], items: list[Item], budget: float) -> tuple[float, float]:
     """Time a piece of work per item, on as many items as the budget allows.
 
     Args:

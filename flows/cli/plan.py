@@ -13,6 +13,7 @@ from flows.cli.terminal import plain, print_table, say
 if TYPE_CHECKING:
     from tasks.plan.line import Line, Pace, Plan
 
+LOCK_SECONDS = 20.0  # a plan is asked for by somebody who waits
 COLUMNS = ("step", "round", "what", "amount", "new", "reused", "time, about", "disk, about")
 
 
@@ -51,9 +52,6 @@ def plan(
         typer.echo(json.dumps(as_json(found), indent=1, ensure_ascii=False))
     else:
         show(found)
-
-
-LOCK_SECONDS = 20.0  # a plan is asked for by somebody who waits
 
 
 def as_json(found: "Plan") -> dict[str, object]:

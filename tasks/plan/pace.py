@@ -216,7 +216,8 @@ class _Trial:
         from models.trial import step_seconds
         from tasks.teach.teaching import teacher_plans
 
-        teacher, lists = Teacher.from_encoder(self.path, self.runtime, 0), self.sample.teaching_lists()
+        teacher = Teacher.from_encoder(self.path, self.runtime, 0, self.course.student.max_length)
+        lists = self.sample.teaching_lists()
         plan = next(plan for plan in teacher_plans(self.course.teach, 0) if plan.loss == loss)
         unit: Unit = "pointwise step" if loss == "pointwise" else "listwise step"
         return step_seconds(teacher, plan, lambda some: descent(teacher, lists, some), BUDGET[unit])
