@@ -255,8 +255,19 @@ def test_a_wrong_setting_is_named(tmp_path: Path, data: Path, tiny_student: Path
 
 def test_a_hub_model_that_cannot_be_reached_is_a_sentence(tmp_path: Path, data: Path, tiny_student: Path) -> None:
     """A traceback of the hub's client says nothing about the recipe."""
-    for changes in ({"student": {"model": "nobody/nothing"}}, {"teacher": {"model": "nobody/nothing"}}):
+    wanted, nobody = recipe(data, tiny_student), {"model": "nobody/nothing"}
+    for part in ("student", "teacher"):
+        changed = wanted.model_validate({**wanted.model_dump(), part: nobody})
         with pytest.raises(ModelNotFound) as told:
-            plan_recipe(recipe(data, tiny_student, **changes), where(tmp_path / "home"))
+            plan_recipe(changed, where(tmp_path / "home"))
         assert "nobody/nothing" in describe(told.value) and "not foreseen" not in describe(told.value)
     assert tree(tmp_path) == {}
+
+
+def test_a_busy_machine_is_told_of(before: Plan) -> None:
+    """Times measured beside other work are several times too long, and nobody would know."""
+    assert before.pace is not None
+    for load, told in ((0.1, False), (3.9, True)):
+        busy = before.pace.model_copy(update={"busy": load})
+        said = " ".join(sentences(before.model_copy(update={"pace": busy})))
+        assert ("Other work kept the machine busy" in said) == told

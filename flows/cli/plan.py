@@ -13,6 +13,7 @@ from flows.cli.terminal import plain, print_table, say
 if TYPE_CHECKING:
     from tasks.plan.line import Line, Pace, Plan
 
+BUSY = 0.7  # load average from which on others slow a measurement down
 LOCK_SECONDS = 20.0  # a plan is asked for by somebody who waits
 COLUMNS = ("step", "round", "what", "amount", "new", "reused", "time, about", "disk, about")
 
@@ -105,19 +106,22 @@ def sentences(found: "Plan") -> list[str]:
     return [
         f"In all about {duration(found.seconds)} and {size(found.bytes)}; {pairs:,} pairs to score; "
         f"{there} of {len(found.lines)} lines are there already or made by an earlier line.",
-        measured(found.pace),
+        *measured(found.pace),
         *(f"Assumed: {each}." for each in assumed),
     ]
 
 
-def measured(pace: "Pace") -> str:
+def measured(pace: "Pace") -> list[str]:
     """What the times rest on."""
     speeds = [f"{pace.encoded_tokens:,.0f} tokens/s encoded"] if pace.encoded_tokens else []
     if pace.scored_tokens:
         speeds.append(f"{pace.scored_tokens:,.0f} tokens/s scored (by {pace.scored_by})")
     speeds += [f"{1000 * each:,.0f} ms a {unit}" for unit, each in pace.seconds.items() if unit.endswith(" step")]
     where = f"{pace.device}, {pace.precision}, {pace.threads} threads"
-    return f"Measured here in {pace.took:.0f} s ({where}): {', '.join(speeds)}."
+    told = [f"Measured here in {pace.took:.0f} s ({where}): {', '.join(speeds)}."]
+    if pace.busy > BUSY:
+        told.append(f"Other work kept the machine busy (load {pace.busy:.1f}), so a run alone on it will be quicker.")
+    return told
 
 
 def disk(line: "Line") -> int:

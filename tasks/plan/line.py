@@ -57,6 +57,7 @@ class Pace(Settings):
     encoded_tokens: float | None = Field(None, description="Tokens that the student encodes in a second.")
     scored_tokens: float | None = Field(None, description="Tokens that the teacher scores in a second.")
     scored_by: str = Field("", description="Whose speed stands for the teacher's.")
+    busy: float = Field(description="Load average just before: processes of others that wanted the processor.")
     took: float = Field(description="Seconds that measuring took, loading models included.")
 
 

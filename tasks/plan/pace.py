@@ -1,5 +1,6 @@
 """How fast this machine is: some seconds of the real work, with the recipe's own models and texts."""
 
+import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def measure_pace(where: Where, data: Data, course: Course, units: Collection[Uni
     Raises:
         ModelNotFound: The student or the teacher is not to be had.
     """
-    started = time.monotonic()
+    started, busy = time.monotonic(), load_average()
     from models.runtime import configure
 
     trial = _Trial(where, data, course, configure(where.device, where.precision, where.threads), started)
@@ -94,8 +95,14 @@ def measure_pace(where: Where, data: Data, course: Course, units: Collection[Uni
         encoded_tokens=trial.speeds.get("passage"),
         scored_tokens=trial.speeds.get("reading"),
         scored_by=trial.scored_by if "reading" in units else "",
+        busy=busy,
         took=time.monotonic() - started,
     )
+
+
+def load_average() -> float:
+    """Processes that wanted the processor over the last minute; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 class _Trial:

@@ -63,8 +63,14 @@ class Sample:
         beside = [
             np.setdiff1d(drawing.choice(len(shown), min(others, len(shown)), replace=False), own) for own in positives
         ]
-        texts = (some["text"], _shuffled(data.queries)["text"], asked["text"], shown["text"])
-        return cls(*(series.to_list() for series in texts), positives, beside)
+        return cls(
+            passages=some["text"].to_list(),
+            queries=_shuffled(data.queries)["text"].to_list(),
+            asked=asked["text"].to_list(),
+            shown=shown["text"].to_list(),
+            positives=positives,
+            others=beside,
+        )
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
