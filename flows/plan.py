@@ -8,6 +8,7 @@ from flows.standing import Rounds, longer
 from tasks.plan.data import Data
 from tasks.plan.line import Line, Plan
 from tasks.plan.pace import Course, measure_pace
+from tasks.plan.sizes import STATE
 from tasks.train.rounds import start_of
 from tasks.where import Where
 
@@ -45,8 +46,13 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
     lines = [begin, *lines]
     say("Measuring this machine for about ten seconds …")
     pace = measure_pace(where, data, course, {unit for line in lines for unit in line.costs})
-    assumed = [] if certain else [ROUNDS]
-    return Plan(recipe=recipe.name, lines=[line.priced(pace.seconds) for line in lines], pace=pace, assumed=assumed)
+    return Plan(
+        recipe=recipe.name,
+        lines=[line.priced(pace.seconds) for line in lines],
+        pace=pace,
+        passing_bytes=STATE * steps.amounts.model.bytes if any(line.steps for line in lines) else 0,
+        assumed=[] if certain else [ROUNDS],
+    )
 
 
 def plan_rounds(steps: Steps, recipe: Recipe) -> bool:

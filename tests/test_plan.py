@@ -129,6 +129,13 @@ def test_only_what_depends_on_a_student_to_come_is_assumed(before: Plan) -> None
     assert all("(assumed)" in cell for cells in shown for cell in cells[4:6])
 
 
+def test_what_two_steps_give_is_made_once(before: Plan) -> None:
+    """Round 1 mines with the vectors that the teacher's hard negatives were mined with."""
+    first, again = (lines(before, "mine", number)[0] for number in (0, 1))
+    assert not first.done and again.done and again.above
+    assert row(again)[3] == "made above"
+
+
 def test_as_many_steps_are_trained(before: Plan, made: dict[tuple[str, int], list[Any]]) -> None:
     for step, number in (("warmup", 0), ("train", 1), ("train", 2)):
         planned = sorted(line.steps for line in lines(before, step, number))

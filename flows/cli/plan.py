@@ -77,11 +77,17 @@ def row(line: "Line") -> list[str]:
     """One line of the table; an assumed number says so."""
     beginning = [line.step, str(line.round), line.what]
     if line.done:
-        return [*beginning, "there already", "", "", "", ""]
+        return [*beginning, "made above" if line.above else "there already", "", "", "", ""]
     mark = " (assumed)" if line.assumed else ""
     pairs = line.pairs + line.reused
     split = [f"{line.pairs:,}{mark}", f"{line.reused:,}{mark}"] if pairs else ["", ""]
-    return [*beginning, amount(line, mark), *split, duration(line.seconds or 0.0), size(disk(line))]
+    return [
+        *beginning,
+        amount(line, mark),
+        *split,
+        duration(line.seconds or 0.0),
+        size(disk(line)) if disk(line) else "",
+    ]
 
 
 def amount(line: "Line", mark: str) -> str:
@@ -106,6 +112,7 @@ def sentences(found: "Plan") -> list[str]:
     return [
         f"In all about {duration(found.seconds)} and {size(found.bytes)}; {pairs:,} pairs to score; "
         f"{there} of {len(found.lines)} lines are there already or made by an earlier line.",
+        *([f"While a model trains, its state takes {size(found.passing_bytes)} more."] if found.passing_bytes else []),
         *measured(found.pace),
         *(f"Assumed: {each}." for each in assumed),
     ]

@@ -50,7 +50,9 @@ class Lines:
 
     def add(self, artifact: Artifact, line: Line) -> Artifact:
         """Add a step's line; where there is nothing to do for it, its amounts go."""
-        done = is_there(artifact) or artifact.fingerprint in self.made
+        there, above = is_there(artifact), artifact.fingerprint in self.made
         self.made.add(artifact.fingerprint)
-        self.lines.append(Line(step=line.step, round=line.round, what=line.what, done=True) if done else line)
+        if there or above:
+            line = Line(step=line.step, round=line.round, what=line.what, done=True, above=not there)
+        self.lines.append(line)
         return artifact

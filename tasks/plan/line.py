@@ -31,6 +31,7 @@ class Line(Settings):
     round: int
     what: str = Field("", description="The system or the queries it is about.")
     done: bool = Field(False, description="Its artifact is there already, so that a run does nothing.")
+    above: bool = Field(False, description="Nothing to do because an earlier line makes it.")
     passages: int = Field(0, description="Passages to encode.")
     queries: int = Field(0, description="Queries to encode.")
     pairs: int = Field(0, description="Pairs to score that the teacher has not scored yet.")
@@ -67,6 +68,7 @@ class Plan(Settings):
     recipe: str
     lines: list[Line]
     pace: Pace | None = Field(None, description="None where there is nothing to do.")
+    passing_bytes: int = Field(0, description="Bytes that the state of a training takes until it is done, about.")
     assumed: list[str] = Field(default_factory=list, description="What is assumed of the whole run.")
 
     @property

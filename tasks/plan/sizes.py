@@ -12,4 +12,5 @@ STORED_SCORE = 20.0  # in the warehouse, per row
 STORED_CANDIDATE = 20.0
 STORED_VERDICT = 40.0
 STORED_MEASURE = 12.0
+STATE = 5  # models: the two best so far, the last one, and the optimiser's two moments
 SNAPSHOT = 2  # the warehouse, and the copy beside it
