@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from models.checkpoint import Checkpoints, Saved, digest_tensors
-from models.regime import dropout_of
+from models.regime import dropout_of, frozen
 from models.runtime import Runtime
 from models.schedule import load_moments, make_optimizer, moments, rate
 
 Tick = Callable[[int], None]
+Descend = Callable[[int], tuple[float, int]]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Plan:
         weight_decay: AdamW's; biases and norms are spared.
         clip: Largest norm of the gradient; 0 leaves it.
         seed: Where draws and dropout start.
+        batch: Lists of a step, one per query.
         evaluate_every: Steps between dev evaluations; 0 evaluates the start and the end only.
         patience: Evaluations in a row without a better one after which training stops; 0 never stops.
         dropout: Share of activations dropped in every dropout layer; None leaves each as the model has it.
@@ -54,6 +56,7 @@ class Plan:
     weight_decay: float = 0.01
     clip: float = 1.0
     seed: int = 0
+    batch: int = 32
     evaluate_every: int = 0
     patience: int = 0
     frozen: tuple[str, ...] = ()
@@ -69,6 +72,15 @@ class Plan:
                 f"training needs a step, a learning rate above 0 and a warm-up share from 0 to below 1; got "
                 f"steps={self.steps}, lr={self.lr}, warmup={self.warmup}"
             )
+
+    def looks_at(self, step: int) -> bool:
+        """Whether there is a dev evaluation after a step; 0 is the start."""
+        return step in (0, self.steps) or (self.evaluate_every > 0 and step % self.evaluate_every == 0)
+
+    @property
+    def looks(self) -> int:
+        """Dev evaluations, if patience does not end them sooner."""
+        return sum(map(self.looks_at, range(self.steps + 1)))
 
 
 class Trainable(Protocol):
@@ -96,7 +108,7 @@ class Work:
         data: Names what is drawn from, so that a run is never resumed on other data.
     """
 
-    descend: Callable[[int], tuple[float, int]]
+    descend: Descend
     evaluate: Callable[[], float]
     epoch_steps: int
     data: str
@@ -171,7 +183,7 @@ def fit(model: Trainable, plan: Plan, work: Work, state_dir: Path, tick: Tick | 
         progress = Progress(**over)
         _tell(tick, progress.step)
     else:
-        with _frozen(model, plan.frozen), dropout_of(model.modules(), plan.dropout):
+        with frozen(model.named_parameters(), plan.frozen), dropout_of(model.modules(), plan.dropout):
             progress = _run(model, plan, work, kept, tick)
         kept.finish(asdict(progress))
     model.load_state(kept.best(progress.best_step))
@@ -206,7 +218,7 @@ def _run(model: Trainable, plan: Plan, work: Work, kept: Checkpoints, tick: Tick
     if progress.step == 0:
         _look(model, plan, work, kept, progress)
     while progress.step < plan.steps and not 0 < plan.patience <= progress.worse:
-        _step(model, optimizer, plan, work, progress)
+        take_step(model, optimizer, plan, work.descend, progress)
         progress.seconds = time.monotonic() - started
         _look(model, plan, work, kept, progress)
         progress.seconds = time.monotonic() - started
@@ -228,12 +240,12 @@ def _resume(model: Trainable, optimizer: torch.optim.AdamW, kept: Checkpoints) -
     return Progress(**saved.progress)
 
 
-def _step(model: Trainable, optimizer: torch.optim.AdamW, plan: Plan, work: Work, progress: Progress) -> None:
+def take_step(model: Trainable, optimizer: torch.optim.AdamW, plan: Plan, descend: Descend, progress: Progress) -> None:
     """Take one optimiser step."""
     model.train()
     optimizer.zero_grad(set_to_none=True)
     with seeded(model.runtime.device, plan.seed, progress.step):
-        loss, tokens = work.descend(progress.step)
+        loss, tokens = descend(progress.step)
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     norm = float(nn.utils.clip_grad_norm_(parameters, plan.clip or math.inf))
     if not (math.isfinite(loss) and math.isfinite(norm)):
@@ -252,8 +264,7 @@ def _step(model: Trainable, optimizer: torch.optim.AdamW, plan: Plan, work: Work
 def _look(model: Trainable, plan: Plan, work: Work, kept: Checkpoints, progress: Progress) -> None:
     """Evaluate where it is due, keep the better weights, and write a row of the history."""
     step = progress.step
-    due = step in (0, plan.steps) or (plan.evaluate_every > 0 and step % plan.evaluate_every == 0)
-    measure = None
+    measure, due = None, plan.looks_at(step)
     if due:
         model.eval()
         measure = float(work.evaluate())
@@ -276,22 +287,6 @@ def _identity(model: Trainable, plan: Plan, work: Work) -> dict[str, Any]:
     """Everything that the weights of a step depend on, threads and device aside."""
     settings = {name: str(value) for name, value in asdict(plan).items() if name not in plan.WHERE}
     return {**settings, "data": work.data, "start": digest_tensors(model.state())}
-
-
-@contextmanager
-def _frozen(model: Trainable, names: tuple[str, ...]) -> Iterator[None]:
-    """Keep some parameters out of training, and give them back afterwards."""
-    found = {name: p for name, p in model.named_parameters() if p.requires_grad and any(part in name for part in names)}
-    idle = [part for part in names if not any(part in name for name in found)]
-    if idle:
-        raise ValueError(f"no parameter's name contains {idle[0]!r}; nothing would be frozen by it")
-    for parameter in found.values():
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in found.values():
-            parameter.requires_grad_(True)
 
 
 def _tell(tick: Tick | None, steps: int) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.batching import chunks_by_length
 from models.cache import Group, backward
-from models.fitting import Plan, Tick, Trained, Work, fit
+from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Batch, Draw, Pick, TrainingLists
 from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.scales import scale_warnings
@@ -26,14 +26,12 @@ class StudentPlan(Plan):
     """How a student is trained.
 
     Attributes:
-        batch: Queries of a step.
         length: Candidates of a list: one positive and others.
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
         pick: Others are drawn at random, or from the top of the list.
     """
 
-    batch: int = 32
     length: int = 8
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
@@ -75,6 +73,12 @@ def train_student(
     _refuse_unfit(lists, plan)
     for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
         logger.warning(warning)
+    work = Work(descent(student, lists, plan), lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
+    return fit(student, plan, work, state_dir, tick)
+
+
+def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descend:
+    """Make the part of a step that draws a batch and goes forward and backward."""
 
     def descend(step: int) -> tuple[float, int]:
         batch = lists.draw(plan.draw, step)
@@ -83,8 +87,7 @@ def train_student(
         runtime = student.runtime
         return backward(groups, loss_of, runtime.device, plan.cache, runtime.autocast), batch.tokens
 
-    work = Work(descend, lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
-    return fit(student, plan, work, state_dir, tick)
+    return descend
 
 
 def batch_loss(student: Student, plan: StudentPlan, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor:

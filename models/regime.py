@@ -40,3 +40,19 @@ def dropout_of(modules: Iterable[nn.Module], share: float | None) -> Iterator[No
     finally:
         for layer, own in zip(layers, before, strict=True):
             layer.p = own
+
+
+@contextmanager
+def frozen(named: Iterable[tuple[str, nn.Parameter]], names: tuple[str, ...]) -> Iterator[None]:
+    """Keep some parameters out of training, and give them back afterwards."""
+    found = {name: p for name, p in named if p.requires_grad and any(part in name for part in names)}
+    idle = [part for part in names if not any(part in name for name in found)]
+    if idle:
+        raise ValueError(f"no parameter's name contains {idle[0]!r}; nothing would be frozen by it")
+    for parameter in found.values():
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in found.values():
+            parameter.requires_grad_(True)

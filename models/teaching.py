@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from models.batching import chunks_by_length
 from models.cache import Group, backward
-from models.fitting import Plan, Tick, Trained, Work, fit
+from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Flags, Rows
 from models.objectives import contrastive
 from models.pairs import Prepared
@@ -29,7 +29,6 @@ class TeacherPlan(Plan):
     Attributes:
         loss: "pointwise": is this pair relevant (binary cross-entropy)? Gives logits an absolute scale.
             "listwise": which of the list is the positive (softmax cross-entropy)? Gives an order alone.
-        batch: Lists of a step, one per query.
         length: Pairs of a list: one positive and negatives.
         random_share: Share of the negatives that are drawn from the whole corpus; the others are hard.
     """
@@ -179,16 +178,16 @@ def train_teacher(
     _refuse_unfit(lists, plans)
     phases, listwise, data = [], False, lists.digest()
     for number, plan in enumerate(plans):
-        work = _work(teacher, lists, plan, evaluate, data)
+        work = Work(descent(teacher, lists, plan), lambda: evaluate(teacher), lists.batches(plan), data)
         trained = fit(teacher, plan, work, state_dir / f"phase-{number}", tick)
         phases.append(trained)
         listwise = plan.loss == "listwise" if trained.best_step else listwise
     return Taught(tuple(phases), listwise)
 
 
-def _work(
-    teacher: Teacher, lists: TeachingLists, plan: TeacherPlan, evaluate: Callable[[Teacher], float], data: str
-) -> Work:
+def descent(teacher: Teacher, lists: TeachingLists, plan: TeacherPlan) -> Descend:
+    """Make the part of a step that draws a batch and goes forward and backward."""
+
     def descend(step: int) -> tuple[float, int]:
         batch = lists.draw(plan, step)
         prepared = teacher.pairs.prepare(batch.pairs)
@@ -201,7 +200,7 @@ def _work(
             )
         return loss, int(prepared.lengths.sum())
 
-    return Work(descend, lambda: evaluate(teacher), lists.batches(plan), data)
+    return descend
 
 
 def _pointwise(teacher: Teacher, batch: TeachingBatch, prepared: Prepared, chunks: list[list[int]]) -> float:

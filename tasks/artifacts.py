@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +19,8 @@ from warehouse.disk import told_when_full
 RECORDED = ("torch", "transformers", "sentence-transformers", "faiss-cpu", "duckdb", "polars", "prefect", "bm25s")
 
 Build = Callable[[Path], Mapping[str, Any]]
+
+_looking: ContextVar[bool] = ContextVar("looking", default=False)
 
 
 class Artifact(Settings):
@@ -51,6 +55,31 @@ def name_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
     return Artifact(step=step, fingerprint=print_, path=root / step / print_[:16])
 
 
+class NotMade(LookupError):
+    """An artifact is not there, and nobody asked for it to be made.
+
+    Attributes:
+        artifact: Its name, and the folder it would be made in.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        super().__init__(f"{artifact.path}: not made yet")
+        self.artifact = artifact
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """Let steps name and find their artifacts, and neither make nor delete anything, inside the block.
+
+    A step whose artifact is not there raises `NotMade`. So what a run would do is told by the very code that does it.
+    """
+    token = _looking.set(True)
+    try:
+        yield
+    finally:
+        _looking.reset(token)
+
+
 def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mapping[str, str], build: Build) -> Artifact:
     """Return the artifact of these settings and inputs, building it if it is not there.
 
@@ -64,10 +93,13 @@ def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
 
     Raises:
         DiskFull: There is no room for it; nothing of it is left.
+        NotMade: It is not there, inside of `looking`.
     """
     artifact = name_artifact(root, step, code, settings, inputs)
     if (artifact.path / "artifact.json").exists():
         return artifact
+    if _looking.get():
+        raise NotMade(artifact)
     beside = artifact.path.with_name(f"{artifact.path.name}.tmp-{os.getpid()}")
     for left in artifact.path.parent.glob(f"{artifact.path.name}.tmp-*"):  # one run at a time: whoever wrote it is gone
         shutil.rmtree(left, ignore_errors=True)
@@ -91,6 +123,20 @@ def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
             publish_folder(beside, artifact.path)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+    return artifact
+
+
+def make_resumable(
+    root: Path, step: str, code: int, settings: Any, inputs: Mapping[str, str], build: Callable[[Path, Path], Any]
+) -> Artifact:
+    """Return an artifact whose making can be interrupted: `build` also gets a folder in which it keeps its state.
+
+    The state outlives whoever is killed, and goes when the artifact is there. See `make_artifact`.
+    """
+    state = root / "state" / name_artifact(root, step, code, settings, inputs).fingerprint[:16]
+    artifact = make_artifact(root, step, code, settings, inputs, lambda folder: build(folder, state))
+    if not _looking.get():
+        shutil.rmtree(state, ignore_errors=True)
     return artifact
 
 

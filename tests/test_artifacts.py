@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.artifacts import make_artifact, name_artifact
+from tasks.artifacts import NotMade, looking, make_artifact, make_resumable, name_artifact
 
 
 def writes(text: str, calls: list[str]) -> Any:
@@ -76,3 +76,20 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
     (left / "out.txt").write_text("half")
     make_artifact(tmp_path, "mine", 1, {}, {}, writes("whole", []))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == [named.path.name]
+
+
+def test_looking_names_what_is_missing_and_makes_nothing(tmp_path: Path) -> None:
+    """A plan that builds, or clears the state of an interrupted training, is no plan."""
+    calls: list[str] = []
+    named = name_artifact(tmp_path, "train", 1, {}, {})
+    state = tmp_path / "state" / named.fingerprint[:16]
+    state.mkdir(parents=True)
+    with looking(), pytest.raises(NotMade) as told:
+        make_resumable(tmp_path, "train", 1, {}, {}, lambda folder, kept: writes("x", calls)(folder))
+    assert told.value.artifact == named and calls == [] and not named.path.exists()
+    make_artifact(tmp_path, "train", 1, {}, {}, writes("x", calls))
+    with looking():
+        found = make_resumable(tmp_path, "train", 1, {}, {}, lambda folder, kept: writes("y", calls)(folder))
+    assert found == named and calls == ["x"] and state.exists()
+    make_resumable(tmp_path, "train", 1, {}, {}, lambda folder, kept: writes("y", calls)(folder))
+    assert calls == ["x"] and not state.exists()

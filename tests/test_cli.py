@@ -18,7 +18,7 @@ from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("init", "run", "score", "export", "sample", "runs", "search", "sql", "ui")
+COMMANDS = ("init", "plan", "run", "score", "export", "sample", "runs", "search", "sql", "ui")
 HOSTILE = "\x1b]0;owned\x07 \x1b[31mred\x1b[0m \u202egnp.exe\r\n=1+1"
 
 

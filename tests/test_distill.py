@@ -8,13 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 from sources import write_words
+from tiny_loop import QUERIES, recipe, run
 
-from flows.recipe import Recipe
 from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.queries import leaderboard, quality, run_rows
-
-QUERIES = 60
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,31 +27,6 @@ def prefect() -> Iterator[None]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BEIR folder whose queries share words with their passage."""
     return write_words(tmp_path_factory.mktemp("beir") / "data", QUERIES)
-
-
-def recipe(data: Path, student: Path, **changes: Any) -> Recipe:
-    settings: dict[str, Any] = {
-        "name": "tiny",
-        "rounds": 2,
-        "patience": 2,
-        "source": {"path": str(data)},
-        "student": {"model": str(student)},
-        "warmup": {"steps": 4, "batch": 8, "lr": 1e-3, "evaluate_every": 2},
-        "teach": {"steps": 4, "batch": 4, "evaluate_every": 2, "dev_queries": 10},
-        "mining": {"depth": 10, "last_rank": 10},
-        "evaluation": {"rerank_depth": 10},
-        "training": {"steps": 4, "batch": 8, "list_length": 4, "lr": 1e-3, "evaluate_every": 2},
-    }
-    return Recipe.model_validate({**settings, **changes})
-
-
-def run(recipe: Recipe, home: Path) -> Warehouse:
-    from flows.distill import distill
-
-    where = Where(home=home, device="cpu", precision="fp32", threads=1)
-    state: Any = distill(recipe, where, return_state=True)
-    assert state.is_completed(), state
-    return Warehouse(where.warehouse_path)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import export, init, lists, review, run, runs, sample, score, search, sql, ui
+from flows.cli import export, init, lists, plan, review, run, runs, sample, score, search, sql, ui
 from flows.cli.terminal import describe, say
 
 app = typer.Typer(
@@ -47,6 +47,7 @@ def remine(
 
 
 app.command(rich_help_panel="Make")(init.init)
+app.command(rich_help_panel="Make")(plan.plan)
 app.command(rich_help_panel="Make")(run.run)
 app.command(rich_help_panel="Make")(score.score)
 app.command(rich_help_panel="Make")(export.export)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.artifacts import make_artifact
 from tasks.identity import file_fingerprint
-from tasks.ingest.assemble import assemble
+from tasks.ingest.assemble import Corpus, assemble
 from tasks.ingest.beir import beir_files, read_beir
 from tasks.ingest.collection import Collection
 from tasks.ingest.huggingface import Tables, load_tables, read_tables, tables_fingerprint
@@ -50,6 +50,18 @@ def make_corpus(root: Path, source: Source) -> Artifact:
         return {"corpus": source.corpus, **corpus.facts}
 
     return make_artifact(root, "ingest", VERSION, _identity(source), _inputs(source, tables), build)
+
+
+def read_source(source: Source) -> Corpus:
+    """Read and check a source in memory; nothing is written.
+
+    Raises:
+        FileNotFoundError: The source or a file of it is not there.
+        CorpusError: The data would mislead.
+    """
+    source = source.resolved()
+    tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
+    return assemble(collect(source, tables), source.dev_share)
 
 
 def collect(source: Source, tables: Tables) -> Collection:

@@ -196,10 +196,10 @@ def find_teacher(warehouse: Warehouse, named: str) -> TeacherRef:
 
 def _on_this_machine(named: str, known: list[tuple[str, str]]) -> TeacherRef:
     from tasks.teach.settings import TeacherSettings
-    from tasks.teach.teaching import ready_teacher
+    from tasks.teach.teaching import ready_teachers
 
     try:
-        return ready_teacher(TeacherSettings(model=named))
+        return ready_teachers(TeacherSettings(model=[named]))[0]
     except (OSError, ValueError) as error:
         listed = ", ".join(f"{name} ({fingerprint[:16]})" for name, fingerprint in known) or "none yet"
         raise LookupError(

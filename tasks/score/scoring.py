@@ -78,7 +78,7 @@ def score_pairs(work: Work) -> Artifact:
     """
     register(work.run, work.teacher)
     restore_shards(work.run, work.corpus, work.shards)
-    inputs = {"pairs": work.pairs.fingerprint, "teacher": work.teacher.fingerprint}
+    _, inputs = name_scores(work.run.root, work.pairs, work.teacher.fingerprint)
 
     def build(folder: Path) -> Mapping[str, Any]:
         scores, facts = _by_members(work) if work.parts else _by_itself(work)
@@ -119,6 +119,12 @@ def _by_members(work: Work) -> tuple[pl.DataFrame, dict[str, Any]]:
         "precision": sorted({name for facts in each for name in facts["precision"]}),
         "scales": {member.teacher.name: [member.mean, member.deviation] for member in work.teacher.members},
     }
+
+
+def name_scores(root: Path, pairs: Artifact, teacher: str) -> tuple[Artifact, dict[str, str]]:
+    """Name a teacher's scores of some pairs, and what goes into them, whether or not they are there."""
+    inputs = {"pairs": pairs.fingerprint, "teacher": teacher}
+    return name_artifact(root, "score", VERSION, {}, inputs), inputs
 
 
 def fill(work: Work) -> None:

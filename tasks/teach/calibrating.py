@@ -22,6 +22,20 @@ KEYS = ["query_hash", "passage_hash"]
 def calibrate_teacher(
     root: Path, corpus: Artifact, teacher: TeacherRef, evidence: tuple[Artifact, Artifact], how: tuple[list[float], str]
 ) -> TeacherRef:
+    """The teacher with its blend, a and b; see `calibration`."""
+    return calibrated(teacher, calibration(root, corpus, teacher, evidence, how))
+
+
+def calibrated(teacher: TeacherRef, calibration: Artifact) -> TeacherRef:
+    """A teacher as its calibration says."""
+    facts = calibration.facts
+    blend = Blend(weight=facts["weight"], depth=facts["depth"])
+    return teacher.model_copy(update={"a": facts["a"], "b": facts["b"], "calibrated": True, "blend": blend})
+
+
+def calibration(
+    root: Path, corpus: Artifact, teacher: TeacherRef, evidence: tuple[Artifact, Artifact], how: tuple[list[float], str]
+) -> Artifact:
     """Choose the blend by dev re-ranking and fit probability = sigmoid(a * judgement + b) (Platt) on the same pairs.
 
     Args:
@@ -30,9 +44,6 @@ def calibrate_teacher(
         teacher: Whose logits they are.
         evidence: The warm student's evaluation, and the teacher's scores of its pairs.
         how: Shares of the teacher to try, and the measure that decides; of equals the larger share wins.
-
-    Returns:
-        The teacher with its blend, a and b.
     """
     (ranked, scored), (weights, measure) = evidence, how
 
@@ -54,10 +65,7 @@ def calibrate_teacher(
         "scored": scored.fingerprint,
         "teacher": teacher.fingerprint,
     }
-    facts = make_artifact(root, "calibrate", VERSION, named, inputs, build).facts
-    blend = Blend(weight=facts["weight"], depth=facts["depth"])
-    fitted = {"a": facts["a"], "b": facts["b"], "calibrated": True, "blend": blend}
-    return teacher.model_copy(update=fitted)
+    return make_artifact(root, "calibrate", VERSION, named, inputs, build)
 
 
 def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:

@@ -2,12 +2,11 @@
 
 import json
 import logging
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.artifacts import Artifact, make_artifact, name_artifact
+from tasks.artifacts import Artifact, make_resumable
 from tasks.identity import fingerprint
 from tasks.progress import progress
 from tasks.refs import StudentRef, TeacherRef
@@ -47,7 +46,6 @@ def teach_folds(where: Where, lectern: Lectern, settings: Teach, seed: int, meas
         seed: Seed of the new head, draws and dropout.
         measure: The dev measure that chooses checkpoints.
     """
-    root = where.artifacts_path
     named = {**settings.model_dump(mode="json"), "seed": seed, "measure": measure}
     inputs = {
         "corpus": lectern.corpus.fingerprint,
@@ -55,11 +53,8 @@ def teach_folds(where: Where, lectern: Lectern, settings: Teach, seed: int, meas
         "mined": lectern.mined.fingerprint,
         "ranked": lectern.ranked.fingerprint,
     }
-    state = root / "state" / name_artifact(root, "teach", VERSION, named, inputs).fingerprint[:16]
-    course = _Course(where, lectern, settings, seed, measure, state)
-    artifact = make_artifact(root, "teach", VERSION, named, inputs, course.teach)
-    shutil.rmtree(state, ignore_errors=True)
-    return artifact
+    course = _Course(where, lectern, settings, seed, measure)
+    return make_resumable(where.artifacts_path, "teach", VERSION, named, inputs, course.teach)
 
 
 def taught_teacher(artifact: Artifact) -> TeacherRef:
@@ -145,17 +140,16 @@ def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
 
 @dataclass(frozen=True)
 class _Course:
-    """A whole teaching: where, from what, how, and where its unfinished state is kept."""
+    """A whole teaching: where, from what and how."""
 
     where: Where
     lectern: Lectern
     settings: Teach
     seed: int
     measure: str
-    state: Path
 
-    def teach(self, folder: Path) -> dict[str, Any]:
-        """Train every fold's teacher into a folder; returns what is written down about them."""
+    def teach(self, folder: Path, state: Path) -> dict[str, Any]:
+        """Train every fold's teacher into a folder, by way of unfinished states; returns what is written down."""
         import polars as pl
 
         from models.runtime import configure
@@ -167,21 +161,24 @@ class _Course:
         facts = []
         for number in range(self.settings.folds):
             queries = seen.filter(pl.col("fold") == number)["query_hash"]
-            facts.append(self._teach_fold(runtime, number, queries, folder / "folds" / str(number)))
+            paths = (folder / "folds" / str(number), state / f"fold-{number}")
+            facts.append(self._teach_fold(runtime, number, queries, paths))
         listwise = any(fact["listwise"] for fact in facts)
         about = {"folds": self.settings.folds, "listwise": listwise, "seen": "seen.parquet"}
         (folder / "teacher.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
         print_ = _taught_fingerprint([fact["teacher"] for fact in facts], seen)
         return {"teacher": print_, "listwise": listwise, "folds": facts}
 
-    def _teach_fold(self, runtime: "Runtime", number: int, queries: "pl.Series", path: Path) -> dict[str, Any]:
+    def _teach_fold(
+        self, runtime: "Runtime", number: int, queries: "pl.Series", paths: tuple[Path, Path]
+    ) -> dict[str, Any]:
         from models.fingerprint import fingerprint_folder
         from models.teacher import Teacher
         from models.teaching import train_teacher
         from tasks.teach.labels import Material
         from tasks.teach.reranking import rerank_measure
 
-        settings, lectern = self.settings, self.lectern
+        settings, lectern, (path, state) = self.settings, self.lectern, paths
         lists = Material.read(lectern.corpus, lectern.mined).lists(queries)
         evaluate = rerank_measure(
             lectern.corpus, lectern.ranked, self.measure, settings.dev_queries, self.where.batch_tokens
@@ -190,7 +187,7 @@ class _Course:
         plans = teacher_plans(settings, self.seed + number)
         steps = sum(plan.steps for plan in plans)
         with progress(f"teach fold {number + 1} of {settings.folds}", steps, "steps") as tick:
-            taught = train_teacher(teacher, lists, plans, evaluate, self.state / f"fold-{number}", tick)
+            taught = train_teacher(teacher, lists, plans, evaluate, state, tick)
         teacher.save(path)
         return {
             "teacher": fingerprint_folder(path),

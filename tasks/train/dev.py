@@ -27,7 +27,7 @@ def dev_measure(corpus: Artifact, measure: str, batch_tokens: int | None) -> Cal
     judged = read_judged(corpus).splits["dev"]
     hashes = judged["query_hash"].unique().sort()
     queries = texts.queries["text"].gather(texts.query_rows(hashes)).to_list()
-    passages = _sample(texts.passages, judged)
+    passages = looked_at(texts.passages, judged)
 
     def evaluate(student: Student) -> float:
         of_queries = student.encode_queries(queries, batch_tokens, None).vectors
@@ -45,7 +45,13 @@ def dev_measure(corpus: Artifact, measure: str, batch_tokens: int | None) -> Cal
     return evaluate
 
 
-def _sample(passages: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+def looked_at(passages: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    """The passages that dev queries are searched in while a student trains: all of a small corpus.
+
+    Args:
+        passages: `hash, text`.
+        judged: `query_hash, passage_hash, grade` of dev.
+    """
     if passages.height <= MOST_PASSAGES:
         return passages
     is_judged = pl.col("hash").is_in(judged["passage_hash"].unique().implode())

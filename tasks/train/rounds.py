@@ -3,12 +3,11 @@
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
 from tasks.artifacts import Artifact
-from tasks.refs import StudentRef
 from tasks.train.lesson import Lesson
 from tasks.train.settings import Training
 from tasks.train.training import Job, plan_options, run_job
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from models.student import Student
 
 VERSION = 1
+Start = TypeVar("Start")
 log = logging.getLogger("remine.train")
 
 
@@ -77,6 +77,6 @@ def _lists(lesson: Lesson, plan: "StudentPlan", student: "Student") -> "Training
     return lists.select(usable)
 
 
-def start_of(settings: Training, base: StudentRef, warm: StudentRef, last: StudentRef) -> StudentRef:
+def start_of(settings: Training, base: Start, warm: Start, last: Start) -> Start:
     """Which weights a round trains from."""
     return {"base": base, "warm": warm, "last": last}[settings.start]

@@ -1,6 +1,5 @@
 """Training a student into an artifact: the one way for warm-up, control and rounds."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tasks.artifacts import Artifact, make_artifact, name_artifact
+from tasks.artifacts import Artifact, make_resumable
 from tasks.progress import progress
 from tasks.refs import StudentRef
 from tasks.train.settings import Optimiser
@@ -66,11 +65,8 @@ def run_job(where: Where, job: Job) -> Artifact:
 
     The artifact holds `model/` (a sentence-transformers folder) and history.parquet.
     """
-    root = where.artifacts_path
-    inputs = job.artifact_inputs()
-    state = root / "state" / name_artifact(root, job.step, job.code, dict(job.named), inputs).fingerprint[:16]
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path, state: Path) -> Mapping[str, Any]:
         from models.fingerprint import fingerprint_folder
         from models.loop import train_student
         from models.runtime import configure
@@ -89,9 +85,7 @@ def run_job(where: Where, job: Job) -> Artifact:
         facts = training_facts(trained, job.measure)
         return {**facts, "lists": len(lists), "student": fingerprint, "model": described(student)}
 
-    artifact = make_artifact(root, job.step, job.code, dict(job.named), inputs, build)
-    shutil.rmtree(state, ignore_errors=True)
-    return artifact
+    return make_resumable(where.artifacts_path, job.step, job.code, dict(job.named), job.artifact_inputs(), build)
 
 
 def described(student: "Student") -> dict[str, Any]:

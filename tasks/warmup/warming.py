@@ -11,6 +11,7 @@ from tasks.where import Where
 
 if TYPE_CHECKING:
     from models.lists import TrainingLists
+    from models.loop import StudentPlan
     from models.student import Student
 
 VERSION = 1
@@ -29,10 +30,6 @@ def warm_student(
         seed: Seed of draws and dropout.
         measure: The dev measure that chooses the checkpoint.
     """
-    from models.loop import StudentPlan
-    from models.objectives import Term
-
-    plan = StudentPlan(**plan_options(settings, seed), length=1, terms=(Term("contrastive", tau=settings.tau),))
     job = Job(
         step="warmup",
         code=VERSION,
@@ -40,11 +37,19 @@ def warm_student(
         corpus=corpus,
         start=base,
         inputs={},
-        plan=plan,
+        plan=warm_plan(settings, seed),
         lists=partial(_lists, corpus),
         measure=measure,
     )
     return run_job(where, job)
+
+
+def warm_plan(settings: Warmup, seed: int) -> "StudentPlan":
+    """Translate settings into the plan of the training loop."""
+    from models.loop import StudentPlan
+    from models.objectives import Term
+
+    return StudentPlan(**plan_options(settings, seed), length=1, terms=(Term("contrastive", tau=settings.tau),))
 
 
 def _lists(corpus: Artifact, student: "Student") -> "TrainingLists":

@@ -1,0 +1,86 @@
+"""What `distill` would do: the same steps in the same order, each asked what it would make instead of making it."""
+
+from collections.abc import Callable
+
+from flows.planned_steps import Steps
+from flows.recipe import Recipe
+from flows.standing import Rounds, longer
+from tasks.plan.data import Data
+from tasks.plan.line import Line, Plan
+from tasks.plan.pace import Course, measure_pace
+from tasks.plan.sizes import STATE
+from tasks.train.rounds import start_of
+from tasks.where import Where
+
+SERVER = 10.0  # seconds until a Prefect server answers
+ROUNDS = "every round is assumed to be run; fewer are, where patience ends them"
+
+
+def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambda sentence: None) -> Plan:
+    """Say what a run would do and how long it would take; nothing is written.
+
+    Args:
+        recipe: What would be run.
+        where: Where it would be run; its artifacts and its warehouse are read where they are there.
+        say: Told what is being waited for.
+
+    Raises:
+        FileNotFoundError: The data or a model is not there.
+        CorpusError: Ingest would refuse the data.
+    """
+    data = Data.read(where, recipe.source)
+    steps = Steps(recipe, where, data)
+    certain = plan_rounds(steps, recipe)
+    lines = steps.lines.lines
+    if all(line.done for line in lines):
+        return Plan(recipe=recipe.name, lines=lines)
+    course = Course(
+        student=recipe.student,
+        teacher=steps.teacher,
+        warmup=recipe.warmup,
+        teach=recipe.teach,
+        training=recipe.training,
+        depth=recipe.evaluation.depth,
+    )
+    begin = Line(step="start", round=0, what="libraries, Prefect's server", costs={"start": 1, "second": SERVER})
+    lines = [begin, *lines]
+    say("Measuring this machine for about ten seconds …")
+    pace = measure_pace(where, data, course, {unit for line in lines for unit in line.costs})
+    return Plan(
+        recipe=recipe.name,
+        lines=[line.priced(pace.seconds) for line in lines],
+        pace=pace,
+        passing_bytes=STATE * steps.amounts.model.bytes if any(line.steps for line in lines) else 0,
+        assumed=[] if certain else [ROUNDS],
+    )
+
+
+def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
+    """Ask the steps in the order of `distill_rounds`; returns whether it is certain how many rounds there will be."""
+    steps.ingest()
+    base = steps.measure(0, steps.baseline())
+    warm = steps.measure(0, steps.warmup(base.student, recipe.warmup, "warm"))
+    best = steps.promote(0, base, warm).winner
+    if recipe.warmup.control:
+        long = steps.measure(0, steps.warmup(base.student, longer(recipe), "warm-long"))
+        best = steps.promote(0, best, long).winner
+
+    mined = steps.mine(0, warm)
+    teacher = steps.teach(warm, mined)
+    scored = steps.score_ranked(0, warm, teacher)
+    teacher = steps.calibrate(teacher, warm, scored)
+    steps.rerank(0, warm, scored, teacher)
+
+    miner, rounds, certain = warm, Rounds(recipe), recipe.rounds <= recipe.patience
+    for number in rounds:
+        mined = steps.mine(number, miner)
+        judged = steps.denoise(number, steps.evidence(number, miner, mined, teacher), teacher)
+        start = start_of(recipe.training, base.student, warm.student, miner.student)
+        miner = steps.measure(number, steps.train(number, start, judged))
+        steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
+        decided = steps.promote(number, best, miner)
+        best = decided.winner
+        if decided.decision is not None:
+            rounds.settle(decided.decision)
+    steps.export(best)
+    return certain or decided.decision is not None

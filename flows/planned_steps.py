@@ -1,0 +1,288 @@
+"""The steps of `distill`, each asked for the name of what it would make, and for its amount."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from flows.recipe import Recipe
+from tasks.artifacts import Artifact, NotMade, looking
+from tasks.denoise.evidence import Evidence, Reviewed
+from tasks.plan.amounts import SAME, Amount, Amounts
+from tasks.plan.data import Data
+from tasks.plan.found import Lines, is_there, look, unmade_student, unmade_teacher, unnamed
+from tasks.plan.line import Line
+from tasks.promote.deciding import Decision
+from tasks.refs import Run, StudentRef, TeacherRef
+from tasks.teach.teaching import Lectern
+from tasks.train.lesson import Lesson
+from tasks.warmup.settings import Warmup
+from tasks.where import Where
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A student, its vectors and its evaluation, made or not."""
+
+    student: StudentRef
+    vectors: Artifact
+    evaluation: Artifact
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Who goes on, where that is known."""
+
+    winner: Measured
+    decision: Decision | None
+
+
+class Steps:
+    """Asks steps one after the other and keeps their lines.
+
+    Attributes:
+        lines: What was found so far.
+        teacher: The teacher, where there is one already.
+    """
+
+    def __init__(self, recipe: Recipe, where: Where, data: Data) -> None:
+        self.recipe, self.where, self.data = recipe, where, data
+        self.root, self.corpus = where.artifacts_path, data.artifact
+        self.amounts = Amounts(data, recipe.student, recipe.mining, recipe.evaluation)
+        self.lines = Lines()
+        self.teacher: TeacherRef | None = None
+        self.decides = (recipe.seed, recipe.evaluation.measure)
+        self.scored_lists: set[str] = set()
+        self.ready: list[TeacherRef] = []
+
+    def ingest(self) -> None:
+        """The corpus."""
+        self._add(self.corpus, 0, self.data.artifact.step, "", self.amounts.ingest())
+
+    def baseline(self) -> StudentRef:
+        """Chance, BM25, and the student as it comes."""
+        from tasks.baseline.systems import base_student, evaluate_bm25, evaluate_chance
+
+        depth = self.recipe.evaluation.depth
+        chance = look(partial(evaluate_chance, self.root, self.corpus, depth))
+        self._add(chance, 0, "baseline", "chance", self.amounts.chance())
+        bm25 = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        self._add(bm25, 0, "baseline", "bm25", self.amounts.bm25())
+        try:
+            with looking():
+                return base_student(self.where, self.recipe.student)
+        except NotMade as missing:  # another length or other prompts: a folder of its own
+            self._add(missing.artifact, 0, "baseline", "base", self.amounts.export())
+            return unmade_student(missing.artifact, "base")
+
+    def measure(self, number: int, student: StudentRef) -> Measured:
+        """Vectors and evaluation of a student."""
+        from tasks.encode import encode_corpus
+        from tasks.evaluate.systems import evaluate_student
+
+        vectors = look(partial(encode_corpus, self.where, self.corpus, student))
+        self._add(vectors, number, "encode", student.system, self.amounts.encode())
+        evaluation = look(
+            partial(evaluate_student, self.root, student.system, self.corpus, vectors, self.recipe.evaluation)
+        )
+        self._add(evaluation, number, "evaluate", student.system, self.amounts.evaluate())
+        return Measured(student, vectors, evaluation)
+
+    def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
+        """A student trained on the labels alone."""
+        from tasks.warmup.warming import warm_plan, warm_student
+
+        artifact = look(partial(warm_student, self.where, self.corpus, base, settings, *self.decides))
+        amount = self.amounts.train("warmup step", warm_plan(settings, 0))
+        return self._trained(self._add(artifact, 0, "warmup", system, amount), system, base)
+
+    def train(self, number: int, start: StudentRef, judged: Artifact) -> StudentRef:
+        """A round's student."""
+        from tasks.train.rounds import round_plan, train_round
+
+        lesson, settings = Lesson(corpus=self.corpus, start=start, judged=judged), self.recipe.training
+        seed, measure = self.decides
+        artifact = look(partial(train_round, self.where, lesson, settings, seed + number, measure))
+        amount = self.amounts.train("training step", round_plan(settings, 0))
+        system = f"round-{number}"
+        return self._trained(self._add(artifact, number, "train", system, amount), system, start)
+
+    def promote(self, number: int, incumbent: Measured, challenger: Measured) -> Decided:
+        """The better of two students."""
+        from tasks.promote.deciding import decide
+
+        old, new = ((one.student, one.evaluation) for one in (incumbent, challenger))
+        what = f"{incumbent.student.system} or {challenger.student.system}"
+        try:
+            with looking():
+                decision = decide(self.root, old, new, self.recipe.promotion, self.recipe.evaluation.measure)
+        except NotMade as missing:
+            self._add(missing.artifact, number, "promote", what, self.amounts.promote())
+            unknown = unnamed(self.root, "evaluate", f"best of {missing.artifact.fingerprint}")
+            return Decided(Measured(unmade_student(missing.artifact, "the best"), unknown, unknown), None)
+        self._add(decision.artifact, number, "promote", what, self.amounts.promote())
+        return Decided(challenger if decision.promoted else incumbent, decision)
+
+    def mine(self, number: int, miner: Measured) -> Artifact:
+        """Candidates of the train queries."""
+        from tasks.mine.mining import mine_candidates
+
+        mined = look(partial(mine_candidates, self.root, self.corpus, miner.vectors, self.recipe.mining))
+        return self._add(mined, number, "mine", f"by {miner.student.system}", self.amounts.mine())
+
+    def teach(self, warm: Measured, mined: Artifact) -> TeacherRef:
+        """The ready teacher, or one that is taught."""
+        from tasks.teach.teaching import ready_teachers, taught_teacher, teach_folds
+
+        self.ready = ready_teachers(self.recipe.teacher)
+        if len(self.ready) > 1:
+            return self._ensemble(mined)
+        if self.ready:
+            (self.teacher,) = self.ready
+            return self.teacher
+        lectern = Lectern(corpus=self.corpus, warm=warm.student, mined=mined, ranked=warm.evaluation)
+        taught = look(partial(teach_folds, self.where, lectern, self.recipe.teach, *self.decides))
+        folds = f"{self.recipe.teach.folds} folds"
+        self._add(taught, 0, "teach", folds, self.amounts.teach(self.recipe.teach))
+        if not is_there(taught):
+            return unmade_teacher(taught)
+        self.teacher = taught_teacher(taught)
+        return self.teacher
+
+    def _ensemble(self, mined: Artifact) -> TeacherRef:
+        """Members score the first candidates, which settles their scales."""
+        from tasks.score.scoring import name_scores
+        from tasks.teach.ensemble import ensemble_of, gather_ensemble
+
+        amounts = self.amounts.mined
+        scored = []
+        for member in self.ready:
+            self._score(0, f"train, {member.name}", mined, member, (amounts.pairs, amounts.positives))
+            scored.append(name_scores(self.root, mined, member.fingerprint)[0])
+        gathered = look(partial(gather_ensemble, self.root, self.ready, scored))
+        self._add(gathered, 0, "teach", f"ensemble of {len(self.ready)}", self.amounts.calibrate(0))
+        if not is_there(gathered):
+            return unmade_teacher(gathered)
+        self.teacher = ensemble_of(gathered, self.ready)
+        return self.teacher
+
+    def score_mined(self, number: int, mined: Artifact, teacher: TeacherRef) -> Artifact:
+        """Scores of candidates and positives of the train queries."""
+        amounts = self.amounts.mined
+        return self._score(number, "train", mined, teacher, (amounts.pairs, amounts.positives))
+
+    def score_ranked(self, number: int, measured: Measured, teacher: TeacherRef) -> Artifact:
+        """Scores of what a student ranks first for dev and test."""
+        return self._score(number, "dev and test", measured.evaluation, teacher, (self.amounts.ranked.pairs, 0))
+
+    def calibrate(self, teacher: TeacherRef, ranked: Measured, scored: Artifact) -> TeacherRef:
+        """The teacher with its blend and its probabilities."""
+        from tasks.teach.calibrating import calibrated, calibration
+
+        how, evidence = (self.recipe.teacher.blend, self.decides[1]), (ranked.evaluation, scored)
+        found = look(partial(calibration, self.root, self.corpus, teacher, evidence, how))
+        self._add(found, 0, "calibrate", "", self.amounts.calibrate(len(set(how[0]))))
+        return calibrated(teacher, found) if is_there(found) else teacher.model_copy(update={"calibrated": True})
+
+    def rerank(self, number: int, measured: Measured, scored: Artifact, teacher: TeacherRef) -> None:
+        """The evaluation of the teacher re-ranking a student's candidates."""
+        from tasks.evaluate.systems import evaluate_reranked, reranked_name
+
+        ranked = measured.evaluation
+        if is_there(ranked):
+            found = look(partial(evaluate_reranked, self.root, self.corpus, ranked, scored, teacher))
+        else:
+            found = unnamed(self.root, "evaluate", f"{ranked.fingerprint} re-ranked")
+        self._add(found, number, "evaluate", reranked_name(measured.student.system), self.amounts.evaluate())
+
+    def evidence(self, number: int, miner: Measured, mined: Artifact, teacher: TeacherRef) -> Evidence:
+        """What verdicts rest on."""
+        scored = self.score_mined(number, mined, teacher)
+        people = self.reviewed(number, teacher)
+        return Evidence(corpus=self.corpus, vectors=miner.vectors, mined=mined, scored=scored, reviewed=people)
+
+    def reviewed(self, number: int, teacher: TeacherRef) -> Reviewed | None:
+        """What people have said by now, scored."""
+        from tasks.record import warehouse_of
+        from tasks.review.labels import review_artifact
+        from warehouse.reviews import reviewed_labels
+
+        if not (self.where.warehouse_path.exists() and is_there(self.corpus)):
+            return None
+        said = reviewed_labels(warehouse_of(self.where), self.corpus.facts["corpus"])
+        labels = look(partial(review_artifact, self.root, self.corpus, said))
+        if labels is None:
+            return None
+        self._add(labels, number, "review", "", self.amounts.promote())
+        return Reviewed(labels=labels, scored=self._score(number, "reviewed", labels, teacher, (said.height, 0)))
+
+    def denoise(self, number: int, evidence: Evidence, teacher: TeacherRef) -> Artifact:
+        """Verdicts."""
+        from tasks.denoise.denoising import judge_candidates
+
+        judged = look(partial(judge_candidates, self.root, evidence, teacher, self.recipe.denoising))
+        return self._add(judged, number, "denoise", "", self.amounts.denoise())
+
+    def export(self, best: Measured) -> None:
+        """The winner's folder; its card tells the measures of a run, so it is looked for as the last run made it."""
+        from tasks.export.exporting import export_student
+        from tasks.record import warehouse_of
+        from warehouse.lookup import latest_run
+        from warehouse.queries import leaderboard
+
+        found = unnamed(self.root, "export", best.student.fingerprint)
+        if best.student.path != Path() and self.where.warehouse_path.exists():
+            warehouse = warehouse_of(self.where)
+            last = latest_run(warehouse, self.recipe.name)
+            if last:
+                run = Run(id=last[0], recipe=self.recipe.name, where=self.where)
+                board = leaderboard(warehouse, run.id)
+                found = look(partial(export_student, run, self.corpus, best.student, self.recipe, board))
+        self._add(found, 0, "export", best.student.system, self.amounts.export())
+
+    def _add(self, artifact: Artifact, number: int, step: str, what: str, amount: Amount) -> Artifact:
+        return self.lines.add(artifact, Line(step=step, round=number, what=what, **amount))
+
+    def _trained(self, artifact: Artifact, system: str, start: StudentRef) -> StudentRef:
+        from tasks.train.training import student_of
+
+        return student_of(artifact, system, start) if is_there(artifact) else unmade_student(artifact, system)
+
+    def _score(self, number: int, what: str, pairs: Artifact, teacher: TeacherRef, counts: tuple[int, int]) -> Artifact:
+        """Where the list or the teacher isn't there yet, as many pairs as there will be, and an assumption of how many
+        of them an earlier list will have had.
+
+        Args:
+            number: Round.
+            what: Whose queries.
+            pairs: The list.
+            teacher: Who scores.
+            counts: Pairs, and those of them that every list has.
+        """
+        from tasks.score.scoring import name_scores
+
+        readers = [member.teacher for member in teacher.members] or [teacher]
+        if self.ready and teacher.fingerprint not in {each.fingerprint for each in self.ready}:
+            readers = self.ready  # of an ensemble, whether or not it is there yet
+        count, new, assumed = self._unscored(what, pairs, readers, counts)
+        self.scored_lists.add(what)
+        folds = 0 if self.recipe.teacher.model else self.recipe.teach.folds
+        amount = self.amounts.score(count, new, folds, what == "train")
+        artifact, _ = name_scores(self.root, pairs, teacher.fingerprint)
+        return self._add(artifact, number, "score", what, {**amount, "assumed": assumed})
+
+    def _unscored(
+        self, what: str, pairs: Artifact, readers: list[TeacherRef], counts: tuple[int, int]
+    ) -> tuple[int, int, list[str]]:
+        """Readings of a list by its readers: all, new ones, and what that assumes."""
+        from tasks.score.amount import has_scored, unscored
+
+        count, known = counts
+        there = self.teacher is not None or bool(self.ready)
+        if there and is_there(pairs):
+            each = [unscored(self.where, pairs, reader) for reader in readers]
+            return sum(count for count, _ in each), sum(new for _, new in each), []
+        if what in self.scored_lists or (there and any(has_scored(self.where, reader) for reader in readers)):
+            new = count - self.amounts.again(count, known)
+            assumed = [f"{SAME:.0%} of the candidates are in earlier lists, and scored"]
+            return len(readers) * count, len(readers) * new, assumed
+        return len(readers) * count, len(readers) * count, []
