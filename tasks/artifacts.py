@@ -100,10 +100,7 @@ def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
         return artifact
     if _looking.get():
         raise NotMade(artifact)
-    beside = artifact.path.with_name(f"{artifact.path.name}.tmp-{os.getpid()}")
-    for left in artifact.path.parent.glob(f"{artifact.path.name}.tmp-*"):  # one run at a time: whoever wrote it is gone
-        shutil.rmtree(left, ignore_errors=True)
-    beside.mkdir(parents=True)
+    beside = _folder_beside(artifact.path)
     started = time.monotonic()
     try:
         with told_when_full(artifact.path, f"write the {step} artifact"):
@@ -138,6 +135,15 @@ def make_resumable(
     if not _looking.get():
         shutil.rmtree(state, ignore_errors=True)
     return artifact
+
+
+def _folder_beside(path: Path) -> Path:
+    """Make an empty folder to build in; what killed runs left there goes."""
+    beside = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    for left in path.parent.glob(f"{path.name}.tmp-*"):  # one run at a time: whoever wrote it is gone
+        shutil.rmtree(left, ignore_errors=True)
+    beside.mkdir(parents=True)
+    return beside
 
 
 def publish_folder(beside: Path, path: Path) -> None:
