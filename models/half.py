@@ -49,7 +49,7 @@ def half_copy(module: nn.Module) -> nn.Module:
     """
     twin = copy(module)
     twin._modules = {name: None if child is None else deepcopy(child) for name, child in module._modules.items()}
-    heads = [head for child in twin._modules.values() if child is not None for head in _heads(child)]
+    heads = [head for child in twin._modules.values() if child is not None for head in heads_of(child)]
     for head in heads:
         _part(head, twin)
     exact = {id(weight) for head in heads for weight in head.parameters()}
@@ -58,7 +58,7 @@ def half_copy(module: nn.Module) -> nn.Module:
         if id(weight) not in exact:
             weight.data = weight.data.to(torch.bfloat16)
     for head in heads:
-        head.register_forward_pre_hook(_to_float32)
+        head.register_forward_pre_hook(to_float32)
     if packing_works():
         for child in twin._modules.values():
             if child is not None and next(child.parameters()).device.type == "cpu":
@@ -66,8 +66,8 @@ def half_copy(module: nn.Module) -> nn.Module:
     return twin.eval()
 
 
-def _heads(transformer: nn.Module) -> list[nn.Module]:
-    """Find the modules beside the base model of a transformers model with a head."""
+def heads_of(transformer: nn.Module) -> list[nn.Module]:
+    """Find the modules beside the base model of a transformers model with a head: what stays in float32."""
     prefix = getattr(transformer, "base_model_prefix", "")
     if not prefix or prefix not in transformer._modules:
         return []
@@ -84,7 +84,8 @@ def _part(head: nn.Module, whole: nn.Module) -> None:
                 module._parameters[name] = nn.Parameter(weight.detach().clone(), requires_grad=False)
 
 
-def _to_float32(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def to_float32(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A hook before a head: its inputs in float32."""
     return tuple(
         value.float() if isinstance(value, Tensor) and value.is_floating_point() else value for value in inputs
     )

@@ -85,7 +85,7 @@ def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descen
         loss_of = partial(batch_loss, student, plan, batch)
         groups = chunked(student, batch, plan.chunk_tokens)
         runtime = student.runtime
-        return backward(groups, loss_of, runtime.device, plan.cache, runtime.autocast), batch.tokens
+        return backward(groups, loss_of, runtime.device, plan.cache, runtime.learning), batch.tokens
 
     return descend
 

@@ -47,6 +47,15 @@ class Runtime:
         """Whether preparing batches beside the computation gains anything: not where both want the same cores."""
         return not self.cpu
 
+    @property
+    def learns_by_copy(self) -> bool:
+        """Whether a bf16 copy learns for the model (see `models.learning`) instead of autocast."""
+        return self.cpu and self.precision == "bf16"
+
+    def learning(self) -> AbstractContextManager[object]:
+        """What forwards with gradient run in; one for all chunks of a step, so that each weight is cast once."""
+        return nullcontext() if self.learns_by_copy else self.autocast()
+
     def autocast(self) -> AbstractContextManager[object]:
         """Compute matrix products in the runtime's precision while weights and gradients stay float32."""
         if self.precision == "fp32":

@@ -121,7 +121,7 @@ class Student(Wrapped):
         return self._tokenize([self.passage_text(text) for text in texts])[0]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        """Give token lists vectors, with gradient and under the runtime's autocast.
+        """Give token lists vectors, with gradient and in the runtime's precision.
 
         Args:
             tokens: N token lists, padded here to the longest.
@@ -129,8 +129,8 @@ class Student(Wrapped):
         Returns:
             (N, d) float32 on the runtime's device; of unit length where the similarity is cosine.
         """
-        with self.runtime.autocast():
-            features = self.model[0](self._features(tokens))
+        with self._learning() as first:
+            features = first(self._features(tokens))
         return self._finish(features)
 
     def scores(self, queries: Tensor, passages: Tensor) -> Tensor:

@@ -169,9 +169,9 @@ class Teacher(Wrapped):
         return self.pairs.prepare(pairs).inputs(range(len(pairs)))
 
     def forward(self, inputs: Sequence[PairTokens]) -> Tensor:
-        """Give N inputs their logits, (N,) float32, with gradient and under the runtime's autocast."""
-        with self.runtime.autocast():
-            features = self.model[0](self._features(inputs))
+        """Give N inputs their logits, (N,) float32, with gradient and in the runtime's precision."""
+        with self._learning() as first:
+            features = first(self._features(inputs))
         return self._finish(features)
 
     def save(self, path: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.half import HalfTwin
+from models.learning import LearningTwin
 from models.regime import learning_attention
 from models.runtime import Runtime
 
@@ -26,6 +27,7 @@ class Wrapped:
         self.model = model
         self.runtime = runtime
         self._twin = HalfTwin(model[0])
+        self._learner = LearningTwin(model[0])
 
     def parameters(self) -> Iterator[nn.Parameter]:
         """Yield what an optimizer trains."""
@@ -57,7 +59,14 @@ class Wrapped:
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Put weights back that `state` copied."""
         self._twin.forget()
+        self._learner.forget()
         self.model.load_state_dict(dict(state), strict=True)
+
+    @contextmanager
+    def _learning(self) -> Iterator[nn.Module]:
+        """Give the transformer for a forward with gradient, in the runtime's precision."""
+        with self.runtime.learning():
+            yield self._learner.get() if self.runtime.learns_by_copy else self.model[0]
 
     @contextmanager
     def _inference(self) -> Iterator[nn.Module]:
