@@ -89,30 +89,31 @@ def load_scores(
     with wh.write(f"load {name}") as con:
         if _loaded(con, name):
             return 0
-        teacher = first(
-            con, "SELECT model_id FROM models WHERE role = 'teacher' AND fingerprint = ?", [teacher_fingerprint]
-        )
-        if teacher is None:
-            raise WarehouseError(
-                f"{shard}: teacher {teacher_fingerprint} is not registered; its scores would be nobody's"
-            )
+        teacher = _teacher(con, teacher_fingerprint, shard)
         rows = _stage(con, SCORES, shard)
         _refuse_nonfinite(con, shard)
-        ledger = {"teacher_id": teacher[0], "run_id": run_id, "n_rows": rows, **_where(where)}
+        ledger = {"teacher_id": teacher, "run_id": run_id, "n_rows": rows, **_where(where)}
         # Not an anti-join in the INSERT: where the table is the larger side, that gives up the order of the rows.
         con.execute(
             "DELETE FROM incoming AS i USING teacher_scores AS s WHERE s.teacher_id = ? "
             "AND s.query_key = i.query_key AND s.passage_key = i.passage_key",
-            [teacher[0]],
+            [teacher],
         )
         return _insert(
             con,
             shard,
             "INSERT INTO teacher_scores "
             "SELECT $id, query_key, passage_key, logit, n_tokens, truncated, $run, now() FROM incoming",
-            {"id": teacher[0], "run": run_id},
+            {"id": teacher, "run": run_id},
             {"name": name, "table_name": "teacher_scores", **ledger},
         )
+
+
+def _teacher(con: duckdb.DuckDBPyConnection, fingerprint: str, shard: Path) -> int:
+    row = first(con, "SELECT model_id FROM models WHERE role = 'teacher' AND fingerprint = ?", [fingerprint])
+    if row is None:
+        raise WarehouseError(f"{shard}: teacher {fingerprint} is not registered; its scores would be nobody's")
+    return int(row[0])
 
 
 def load_candidates(wh: Warehouse, run_id: int, artifact_id: int, parquet: Path, name: str) -> int:
