@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import shutil
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -157,18 +158,24 @@ def test_the_page_tells_how_each_program_opens_the_file() -> None:
     page = (ROOT / "docs" / "sql.md").read_text("utf-8")
     for name in ("remine sql", "duckdb -readonly", "read_only=True", "DBeaver", "Metabase", "snapshot_info"):
         assert name in page
-    assert len(re.findall(r"^#### ", page, re.MULTILINE)) == 21 + 21 + 2
+    assert len(re.findall(r"^#### ", page, re.MULTILINE)) == 21 + 23 + 2
 
 
 def test_both_runs_leave_a_healthy_warehouse(wh: Warehouse) -> None:
     assert quality(wh).rows() == []
 
 
-def test_every_view_and_macro_answers(wh: Warehouse) -> None:
+def test_every_view_and_macro_answers(wh: Warehouse, tmp_path: Path) -> None:
     """DuckDB binds a view only when it is asked, so a wrong one goes unnoticed until then."""
+    reviewed = Warehouse(Path(shutil.copy(wh.path, tmp_path)))
+    with reviewed.write() as con:
+        con.execute(
+            "INSERT INTO labels SELECT corpus, query_key, passage_key, 0, 'train', 'review', now(), NULL "
+            "FROM candidate_facts WHERE verdict = 'ambiguous'"
+        )
     views = [name for (name,) in sample.rows(wh, "SELECT view_name FROM duckdb_views() WHERE NOT internal")]
-    assert {"scored_candidates", "query_results", "ranked_passages", "snapshot_info"} <= set(views)
-    with wh.read() as con:
+    assert {"scored_candidates", "query_results", "ranked_passages", "snapshot_info", "agreement"} <= set(views)
+    with reviewed.read() as con:
         empty = [view for view in views if not con.execute(f"FROM {view} LIMIT 1").fetchall()]
     assert empty == []
 
