@@ -43,7 +43,7 @@ class Plan:
         frozen: Parameters whose name contains one of these stay as they are.
         record_every: Steps between rows of the history.
         save_seconds: Seconds between saved states.
-        chunk_tokens: Padded tokens of one forward.
+        chunk_tokens: Tokens of one forward (padded ones where texts do not share rows).
         cache: Where a loss needs a whole batch, use a gradient cache: memory is bounded by `chunk_tokens` instead.
     """
 
@@ -63,7 +63,7 @@ class Plan:
     dropout: float | None = None
     record_every: int = 10
     save_seconds: float = 60.0
-    chunk_tokens: int = 2048
+    chunk_tokens: int = 4096
     cache: bool = False
 
     def __post_init__(self) -> None:

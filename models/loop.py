@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.batching import chunks_by_length
 from models.cache import Group, backward
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Batch, Draw, Pick, TrainingLists
@@ -132,11 +131,11 @@ def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored
 
 
 def chunked(student: Student, batch: Batch, budget: int) -> list[Group]:
-    """Cut a batch's queries and passages, each for themselves, into chunks of like length of `budget` padded tokens."""
+    """Cut a batch's queries and passages, each for themselves, into chunks of about `budget` tokens."""
     groups = []
     for tokens in (batch.queries, batch.passages):
         run = partial(_embed, student, tokens)
-        groups.append(Group(run, chunks_by_length([len(row) for row in tokens], budget)))
+        groups.append(Group(run, student.learning_chunks([len(row) for row in tokens], budget)))
     return groups
 
 

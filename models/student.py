@@ -1,6 +1,6 @@
 """The student: a bi-encoder that gives queries and passages vectors of one space."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,7 +13,7 @@ from torch import Tensor
 from models.batching import ahead, full_chunks, pad
 from models.folder import refuse_pickles
 from models.runtime import Runtime, quiet
-from models.wrapped import Tick, Wrapped
+from models.wrapped import PROBES, Tick, Wrapped
 
 WINDOW = 16384
 PASSAGE_NAMES = ("document", "passage", "corpus")
@@ -129,9 +129,7 @@ class Student(Wrapped):
         Returns:
             (N, d) float32 on the runtime's device; of unit length where the similarity is cosine.
         """
-        with self._learning() as first:
-            features = first(self._features(tokens))
-        return self._finish(features)
+        return self._finish(self._learn(self._features(tokens), [len(row) for row in tokens]))
 
     def scores(self, queries: Tensor, passages: Tensor) -> Tensor:
         """Compare vectors that `embed` made: (B, d) and (N, d) give (B, N) similarities in float32."""
@@ -231,6 +229,10 @@ class Student(Wrapped):
             features["token_type_ids"] = torch.zeros_like(ids)
         features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
         return {**features, "modality": "text"}
+
+    def _probe(self) -> tuple[Callable[[], dict[str, Any]], list[int]]:
+        tokens = self._tokenize([self.passage_text(text) for text in PROBES])[0]
+        return lambda: self._features(tokens), [len(row) for row in tokens]
 
     def _finish(self, features: dict[str, Any]) -> Tensor:
         """Run pooling and what follows in float32, whatever the transformer ran in."""

@@ -1,6 +1,6 @@
 """The teacher: a cross-encoder that reads a query and a passage together and gives one raw logit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from models.folder import parts, refuse_pickles
 from models.pairs import Pair, PairTokenizer, PairTokens
 from models.refusals import refuse_many_labels, refuse_unpadded, refuse_untrained_head, refuse_unworded
 from models.runtime import Runtime, quiet
-from models.wrapped import Tick, Wrapped
+from models.wrapped import PROBES, Tick, Wrapped
 
 
 class NonFiniteScore(ValueError):
@@ -170,9 +170,7 @@ class Teacher(Wrapped):
 
     def forward(self, inputs: Sequence[PairTokens]) -> Tensor:
         """Give N inputs their logits, (N,) float32, with gradient and in the runtime's precision."""
-        with self._learning() as first:
-            features = first(self._features(inputs))
-        return self._finish(features)
+        return self._finish(self._learn(self._features(inputs), [len(row.ids) for row in inputs]))
 
     def save(self, path: Path) -> None:
         """Write a CrossEncoder folder (safetensors).
@@ -191,6 +189,10 @@ class Teacher(Wrapped):
             features["token_type_ids"], _ = pad([row.types for row in inputs], 0, tokenizer.padding_side, multiple)
         features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
         return {**features, **self._constant}
+
+    def _probe(self) -> tuple[Callable[[], dict[str, Any]], list[int]]:
+        inputs = self.assemble([(PROBES[0], text) for text in PROBES])
+        return lambda: self._features(inputs), [len(row.ids) for row in inputs]
 
     def _finish(self, features: dict[str, Any]) -> Tensor:
         """Run what follows the transformer in float32, whatever the transformer ran in."""

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from models.batching import chunks_by_length
 from models.cache import Group, backward
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Flags, Rows
@@ -191,7 +190,7 @@ def descent(teacher: Teacher, lists: TeachingLists, plan: TeacherPlan) -> Descen
     def descend(step: int) -> tuple[float, int]:
         batch = lists.draw(plan, step)
         prepared = teacher.pairs.prepare(batch.pairs)
-        chunks = chunks_by_length(prepared.lengths.tolist(), plan.chunk_tokens)
+        chunks = teacher.learning_chunks(prepared.lengths.tolist(), plan.chunk_tokens)
         if plan.loss == "pointwise":
             loss = _pointwise(teacher, batch, prepared, chunks)
         else:

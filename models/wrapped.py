@@ -1,18 +1,21 @@
 """What students and teachers share: a sentence-transformers model that is trained in float32 and read in bf16."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from models.batching import chunks_by_length
 from models.half import HalfTwin
 from models.learning import LearningTwin
+from models.packing import laid_out, lay_out, packed_chunks, prepare, same
 from models.regime import learning_attention
 from models.runtime import Runtime
 
 Tick = Callable[[int], None]
+PROBES = ("cats", "how red cats sleep in the sun", "a cat that sleeps")
 
 
 class Wrapped:
@@ -28,6 +31,7 @@ class Wrapped:
         self.runtime = runtime
         self._twin = HalfTwin(model[0])
         self._learner = LearningTwin(model[0])
+        self._packs: bool | None = None
 
     def parameters(self) -> Iterator[nn.Parameter]:
         """Yield what an optimizer trains."""
@@ -62,11 +66,52 @@ class Wrapped:
         self._learner.forget()
         self.model.load_state_dict(dict(state), strict=True)
 
-    @contextmanager
-    def _learning(self) -> Iterator[nn.Module]:
-        """Give the transformer for a forward with gradient, in the runtime's precision."""
-        with self.runtime.learning():
-            yield self._learner.get() if self.runtime.learns_by_copy else self.model[0]
+    @property
+    def packs(self) -> bool:
+        """Whether several texts share a row while it learns: on a CPU, where this model computes the same so."""
+        if self._packs is None:
+            right = self.model.tokenizer.padding_side == "right"
+            self._packs = self.runtime.cpu and right and self._computes_the_same_in_rows()
+        return self._packs
+
+    def learning_chunks(self, lengths: Sequence[int], budget: int) -> list[list[int]]:
+        """Cut inputs of these lengths (tokens) into chunks for forwards with gradient; every position once."""
+        return packed_chunks(lengths, budget) if self.packs else chunks_by_length(lengths, budget)
+
+    def _learn(self, features: dict[str, Any], lengths: Sequence[int]) -> dict[str, Any]:
+        """Run the transformer forward with gradient, in the runtime's precision."""
+        layout = lay_out(lengths, features["input_ids"].shape[1], self.runtime.device) if self.packs else None
+        with self.runtime.learning(), laid_out(layout):
+            first = self._learner.get() if self.runtime.learns_by_copy else self.model[0]
+            read: dict[str, Any] = first(features)
+        return read
+
+    def _probe(self) -> tuple[Callable[[], dict[str, Any]], list[int]]:
+        """A few inputs of different lengths to try the model on, made anew by each call, and their tokens."""
+        raise NotImplementedError
+
+    def _finish(self, features: dict[str, Any]) -> Tensor:
+        """What follows the transformer, in float32."""
+        raise NotImplementedError
+
+    def _computes_the_same_in_rows(self) -> bool:
+        make, lengths = self._probe()
+        if not any([prepare(child) for child in self.model[0].children()]):
+            return False
+        layout = lay_out(lengths, make()["input_ids"].shape[1], self.runtime.device)
+        training = self.model.training
+        self.eval()
+        try:
+            found = []
+            for way in (None, layout):
+                with torch.inference_mode(), laid_out(way):
+                    found.append(self._finish(self.model[0](make())).cpu().numpy())
+            return same(*found)
+        except (TypeError, ValueError, RuntimeError, LookupError, AttributeError):
+            return False  # an encoder that is called otherwise; padded texts work with any
+        finally:
+            if training:
+                self.train()
 
     @contextmanager
     def _inference(self) -> Iterator[nn.Module]:

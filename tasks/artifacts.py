@@ -100,8 +100,7 @@ def make_artifact(root: Path, step: str, code: int, settings: Any, inputs: Mappi
         return artifact
     if _looking.get():
         raise NotMade(artifact)
-    beside = _folder_beside(artifact.path)
-    started = time.monotonic()
+    beside, started = _folder_beside(artifact.path), time.monotonic()
     try:
         with told_when_full(artifact.path, f"write the {step} artifact"):
             facts = build(beside)
