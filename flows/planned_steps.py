@@ -95,11 +95,12 @@ class Steps:
         amount = self.amounts.train("warmup step", warm_plan(settings, 0))
         return self._trained(self._add(artifact, 0, "warmup", system, amount), system, base)
 
-    def train(self, number: int, start: StudentRef, judged: Artifact) -> StudentRef:
-        """A round's student."""
+    def train(self, number: int, start: StudentRef, judged: list[Artifact]) -> StudentRef:
+        """A round's student; the newest verdicts come first."""
         from tasks.train.rounds import round_plan, train_round
 
-        lesson, settings = Lesson(corpus=self.corpus, start=start, judged=judged), self.recipe.training
+        lesson = Lesson(corpus=self.corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
+        settings = self.recipe.training
         seed, measure = self.decides
         artifact = look(partial(train_round, self.where, lesson, settings, seed + number, measure))
         amount = self.amounts.train("training step", round_plan(settings, 0))

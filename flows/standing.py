@@ -76,10 +76,10 @@ def evidence_of(
     return Evidence(corpus=corpus, vectors=miner.vectors, mined=mined, scored=scored, reviewed=people)
 
 
-def lesson_of(recipe: Recipe, corpus: Artifact, judged: Artifact, students: dict[str, StudentRef]) -> Lesson:
-    """What the student of a round learns from, and the weights it starts from."""
+def lesson_of(recipe: Recipe, corpus: Artifact, judged: list[Artifact], students: dict[str, StudentRef]) -> Lesson:
+    """What the student of a round learns from (verdicts, the newest first), and the weights it starts from."""
     start = start_of(recipe.training, students["base"], students["warm"], students["last"])
-    return Lesson(corpus=corpus, start=start, judged=judged)
+    return Lesson(corpus=corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
 
 
 def longer(recipe: Recipe) -> Warmup:

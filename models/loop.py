@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from models.batching import chunks_by_length
 from models.cache import Group, backward
+from models.drawing import Draw, Pick
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
-from models.lists import Batch, Draw, Pick, TrainingLists
+from models.lists import Batch, TrainingLists
 from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.scales import scale_warnings
 from models.student import Student
@@ -26,16 +26,26 @@ class StudentPlan(Plan):
     """How a student is trained.
 
     Attributes:
-        length: Candidates of a list: one positive and others.
+        length: Candidates of a list: positives and others.
+        positives: Positives of a list at most; each is compared with the others as if it were the only one.
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
-        pick: Others are drawn at random, or from the top of the list.
+        pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
     """
 
     length: int = 8
+    positives: int = 1
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
     pick: Pick = "random"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.in_batch and any(term.symmetric for term in self.terms):
+            raise ValueError(
+                "a symmetric contrastive term without in-batch negatives compares each passage with one query alone; "
+                "its columns would be places in lists, not passages"
+            )
 
     @property
     def reads_teacher(self) -> bool:
@@ -45,7 +55,7 @@ class StudentPlan(Plan):
     @property
     def draw(self) -> Draw:
         """How a batch is drawn."""
-        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed)
+        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed, self.positives)
 
 
 def train_student(
@@ -117,16 +127,16 @@ def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored
     """
     device = scores.device
     columns = torch.from_numpy(batch.columns).to(device)
-    first = np.zeros_like(batch.mask)
-    first[:, 0] = True
     student = scores.gather(1, columns)
     teacher, positives, mask, negatives = (
-        torch.from_numpy(array).to(device) for array in (batch.targets, first, batch.mask, batch.negatives)
+        torch.from_numpy(array).to(device) for array in (batch.targets, batch.positives, batch.mask, batch.negatives)
     )
     own = Scored(student, teacher, positives, mask)
     if not in_batch:
         return own, Scored(student, teacher, positives, negatives | positives)
-    wide = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, columns[:, :1], True)  # (B, P)
+    wide = torch.zeros_like(scores, dtype=torch.bool)  # (B, P)
+    rows, places = positives.nonzero(as_tuple=True)
+    wide[rows, columns[rows, places]] = True
     allowed = ~torch.from_numpy(batch.forbidden).to(device) | wide
     return own, Scored(scores, torch.full_like(scores, torch.nan), wide, allowed)
 
@@ -147,10 +157,10 @@ def _embed(student: Student, tokens: Sequence[Sequence[int]], numbers: list[int]
 def _refuse_unfit(lists: TrainingLists, plan: StudentPlan) -> None:
     """Say before the first step what the objectives would miss at some later one."""
     names = " + ".join(term.name for term in plan.terms)
-    if plan.reads_teacher and lists.unscored():
+    if (plan.reads_teacher or plan.pick == "balanced") and lists.unscored():
         raise ValueError(
-            f"{names}: {lists.unscored()} of {len(lists.targets)} candidates have no teacher score; a missing score "
-            "has no stand-in, so score them or leave them out"
+            f"{names}, {plan.pick} draws: {lists.unscored()} of {len(lists.targets)} candidates have no teacher score; "
+            "a missing score has no stand-in, so score them or leave them out"
         )
     alone = int((lists.candidates(plan.reads_teacher) == 0).sum()) if plan.length > 1 else len(lists)
     if alone and (plan.reads_teacher or not plan.in_batch):
