@@ -13,8 +13,9 @@ from torch.nn import functional
 
 from models.batching import chunks_by_length
 from models.cache import Group, backward
+from models.drawing import Rows
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
-from models.lists import Flags, Rows
+from models.lists import Flags
 from models.objectives import contrastive
 from models.pairs import Prepared
 from models.teacher import Teacher

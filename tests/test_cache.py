@@ -37,7 +37,7 @@ MIXES = {
 
 
 def a_batch(student: Student) -> Batch:
-    """Seven lists of mixed lengths, some short or with two positives, over passages they share, some of them approved."""
+    """Seven lists, some short or with two positives, over passages they share and some of which are approved."""
     drawing = np.random.default_rng(0)
     queries = np.repeat(np.arange(7), [5, 5, 3, 5, 2, 4, 5])
     passages = np.concatenate([drawing.choice(20, count, replace=False) for count in (5, 5, 3, 5, 2, 4, 5)])
