@@ -81,11 +81,12 @@ class Steps:
 
         vectors = look(partial(encode_corpus, self.where, self.corpus, student))
         self._add(vectors, number, "encode", student.system, self.amounts.encode())
-        evaluation = look(
-            partial(evaluate_student, self.root, student.system, self.corpus, vectors, self.recipe.evaluation)
-        )
-        self._add(evaluation, number, "evaluate", student.system, self.amounts.evaluate())
-        return Measured(student, vectors, evaluation)
+        made = []
+        for dimension in (None, *self.recipe.training.dimensions):
+            ways = (self.root, student.system, self.corpus, vectors, self.recipe.evaluation, dimension)
+            made.append(look(partial(evaluate_student, *ways)))
+            self._add(made[-1], number, "evaluate", student.system, self.amounts.evaluate())
+        return Measured(student, vectors, made[0])
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
         """A student trained on the labels alone."""

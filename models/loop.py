@@ -31,6 +31,7 @@ class StudentPlan(Plan):
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
         pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
+        dimensions: The first numbers of vectors that have to rank as all of them do (Matryoshka, arXiv 2205.13147).
     """
 
     length: int = 8
@@ -38,6 +39,7 @@ class StudentPlan(Plan):
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
     pick: Pick = "random"
+    dimensions: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,6 +83,12 @@ def train_student(
         FloatingPointError: A loss, gradient or measure is not a number.
     """
     _refuse_unfit(lists, plan)
+    beyond = [dimension for dimension in plan.dimensions if not 0 < dimension < student.dimension]
+    if beyond:
+        raise ValueError(
+            f"dimensions {beyond} are not below the {student.dimension} numbers of the student's vectors; nothing "
+            "would be shortened"
+        )
     for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
         logger.warning(warning)
     work = Work(descent(student, lists, plan), lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
@@ -101,7 +109,7 @@ def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descen
 
 
 def batch_loss(student: Student, plan: StudentPlan, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor:
-    """Compare the vectors of a batch and compute the mix.
+    """Compare the vectors of a batch and compute the mix: the mean over whole and shortened vectors.
 
     Args:
         student: Says how vectors are compared.
@@ -110,8 +118,11 @@ def batch_loss(student: Student, plan: StudentPlan, batch: Batch, queries: Tenso
         queries: Vectors, (B, d).
         passages: Vectors of the distinct passages, (P, d).
     """
-    own, contrast = scored(batch, student.scores(queries, passages), plan.in_batch)
-    return mixed(plan.terms, own, contrast)
+    losses = [
+        mixed(plan.terms, *scored(batch, student.scores(queries, passages, dimension), plan.in_batch))
+        for dimension in (None, *plan.dimensions)
+    ]
+    return torch.stack(losses).mean()
 
 
 def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored]:

@@ -63,6 +63,7 @@ def round_plan(settings: Training, seed: int) -> "StudentPlan":
         pick=settings.pick,
         terms=tuple(Term(**objective.model_dump()) for objective in settings.objectives),
         in_batch=settings.in_batch,
+        dimensions=tuple(settings.dimensions),
     )
     return replace(plan, cache=True, chunk_tokens=settings.chunk_tokens) if settings.chunk_tokens else plan
 

@@ -1,6 +1,6 @@
 """How a student is trained."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -54,6 +54,10 @@ class Training(Optimiser):
         description="Candidates of a list. random: anew every epoch. top: the first by rank. balanced: hard and easy "
         "ones alike, by the teacher's margin (TAS-B).",
     )
+    dimensions: list[Annotated[int, Field(ge=1)]] = Field(
+        default_factory=list,
+        description="Shorter vectors that have to rank well too (Matryoshka), such as [64, 128]; each is evaluated.",
+    )
     in_batch: bool = Field(True, description="Other queries' passages are negatives in contrastive terms.")
     chunk_tokens: int = Field(0, ge=0, description="Tokens per gradient-cache chunk; 0: the whole batch in one graph.")
 
@@ -71,6 +75,8 @@ class Training(Optimiser):
                 f"positives {self.positives} leave no place for a candidate in lists of {self.list_length}; "
                 "there would be nothing to compare them with"
             )
+        if len(set(self.dimensions)) != len(self.dimensions):
+            raise ValueError(f"each of dimensions may stand once, got {self.dimensions}")
         if not self.in_batch and any(objective.symmetric for objective in self.objectives):
             raise ValueError("symmetric needs in_batch: alone, a passage has one query and nothing to choose from")
         return self
