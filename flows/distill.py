@@ -25,7 +25,7 @@ from tasks.export.task import export
 from tasks.ingest.task import ingest
 from tasks.mine.task import mine
 from tasks.promote.task import promote
-from tasks.refs import Run
+from tasks.refs import Artifact, Run
 from tasks.report.task import report
 from tasks.score.task import score
 from tasks.teach.task import calibrate, teach
@@ -57,12 +57,12 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
     evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
 
-    miner, rounds = warm, Rounds(recipe)
+    miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
     for number in rounds:
         mined = mine(run, number, corpus, miner.vectors, recipe.mining)
         scored = score(run, number, corpus, mined, teacher)
         evidence = evidence_of(corpus, miner, mined, scored, reviewed(run, number, corpus, teacher))
-        judged = denoise(run, number, evidence, teacher, recipe.denoising)
+        judged = [denoise(run, number, evidence, teacher, recipe.denoising), *judged]
         students = {"base": base.student, "warm": warm.student, "last": miner.student}
         lesson = lesson_of(recipe, corpus, judged, students)
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)

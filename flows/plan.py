@@ -5,6 +5,7 @@ from collections.abc import Callable
 from flows.planned_steps import Steps
 from flows.recipe import Recipe
 from flows.standing import Rounds, longer
+from tasks.artifacts import Artifact
 from tasks.plan.data import Data
 from tasks.plan.line import Line, Plan
 from tasks.plan.pace import Course, measure_pace
@@ -71,10 +72,11 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     teacher = steps.calibrate(teacher, warm, scored)
     steps.rerank(0, warm, scored, teacher)
 
-    miner, rounds, certain = warm, Rounds(recipe), recipe.rounds <= recipe.patience
+    miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
+    certain = recipe.rounds <= recipe.patience
     for number in rounds:
         mined = steps.mine(number, miner)
-        judged = steps.denoise(number, steps.evidence(number, miner, mined, teacher), teacher)
+        judged = [steps.denoise(number, steps.evidence(number, miner, mined, teacher), teacher), *judged]
         start = start_of(recipe.training, base.student, warm.student, miner.student)
         miner = steps.measure(number, steps.train(number, start, judged))
         steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)

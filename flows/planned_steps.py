@@ -81,11 +81,12 @@ class Steps:
 
         vectors = look(partial(encode_corpus, self.where, self.corpus, student))
         self._add(vectors, number, "encode", student.system, self.amounts.encode())
-        evaluation = look(
-            partial(evaluate_student, self.root, student.system, self.corpus, vectors, self.recipe.evaluation)
-        )
-        self._add(evaluation, number, "evaluate", student.system, self.amounts.evaluate())
-        return Measured(student, vectors, evaluation)
+        made = []
+        for dimension in (None, *self.recipe.training.dimensions):
+            ways = (self.root, student.system, self.corpus, vectors, self.recipe.evaluation, dimension)
+            made.append(look(partial(evaluate_student, *ways)))
+            self._add(made[-1], number, "evaluate", student.system, self.amounts.evaluate())
+        return Measured(student, vectors, made[0])
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
         """A student trained on the labels alone."""
@@ -95,11 +96,12 @@ class Steps:
         amount = self.amounts.train("warmup step", warm_plan(settings, 0))
         return self._trained(self._add(artifact, 0, "warmup", system, amount), system, base)
 
-    def train(self, number: int, start: StudentRef, judged: Artifact) -> StudentRef:
-        """A round's student."""
+    def train(self, number: int, start: StudentRef, judged: list[Artifact]) -> StudentRef:
+        """A round's student; the newest verdicts come first."""
         from tasks.train.rounds import round_plan, train_round
 
-        lesson, settings = Lesson(corpus=self.corpus, start=start, judged=judged), self.recipe.training
+        lesson = Lesson(corpus=self.corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
+        settings = self.recipe.training
         seed, measure = self.decides
         artifact = look(partial(train_round, self.where, lesson, settings, seed + number, measure))
         amount = self.amounts.train("training step", round_plan(settings, 0))

@@ -2,9 +2,9 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from tasks.baseline.settings import StudentSettings
 from tasks.denoise.settings import Denoising
@@ -30,6 +30,9 @@ class Recipe(Named):
     rounds: int = Field(2, ge=1, description="Rounds of mining, scoring and training.")
     patience: int = Field(1, ge=1, description="Rounds without a better dev measure before the loop stops.")
     seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
+    budget: float = Field(
+        1.0, gt=0, le=1, description="Share of all steps, and of the queries that are mined; spent when it is read."
+    )
     source: Source = Field(description="Corpus, queries and labels.")
     student: StudentSettings = Field(description="The bi-encoder to teach.")
     warmup: Warmup = Field(Warmup(), description="Training on the labels alone: miner of round 1, and the control.")
@@ -40,6 +43,29 @@ class Recipe(Named):
     training: Training = Field(Training(), description="How the student learns from the judged lists.")
     evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
     promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
+
+    @model_validator(mode="after")
+    def _spend_budget(self) -> Self:
+        """Scale steps and queries down, once: what the recipe says from then on is what is done."""
+        share = self.budget
+        sections = {
+            "warmup": {"steps": _part(self.warmup.steps, share)},
+            "teach": {
+                "steps": _part(self.teach.steps, share),
+                "listwise_steps": _part(self.teach.listwise_steps, share),
+            },
+            "mining": {"query_share": self.mining.query_share * share},
+            "training": {"steps": _part(self.training.steps, share)},
+        }
+        for name, changes in sections.items() if share < 1 else ():
+            object.__setattr__(self, name, getattr(self, name).model_copy(update=changes))
+        object.__setattr__(self, "budget", 1.0)
+        return self
+
+
+def _part(steps: int, share: float) -> int:
+    """A share of some steps, at least one where there are any."""
+    return max(1, round(share * steps)) if steps else 0
 
 
 def load_recipe(path: Path, overrides: list[str]) -> Recipe:

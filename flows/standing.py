@@ -5,7 +5,7 @@ from typing import Any
 from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.encode import encode
-from tasks.evaluate.task import evaluate, evaluate_rerank
+from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened
 from tasks.promote.deciding import Decision
 from tasks.promote.task import promote
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
@@ -33,9 +33,11 @@ class Measured(Settings):
 
 
 def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe) -> Measured:
-    """Encode the corpus with a student and evaluate it."""
+    """Encode the corpus with a student and evaluate it, and where shorter vectors are trained, by those too."""
     vectors = encode(run, number, corpus, student)
     evaluation = evaluate(run, number, corpus, student, vectors, recipe.evaluation)
+    for dimension in recipe.training.dimensions:
+        evaluate_shortened(run, number, corpus, (student, vectors), recipe.evaluation, dimension)
     return Measured(student=student, vectors=vectors, evaluation=evaluation)
 
 
@@ -76,10 +78,10 @@ def evidence_of(
     return Evidence(corpus=corpus, vectors=miner.vectors, mined=mined, scored=scored, reviewed=people)
 
 
-def lesson_of(recipe: Recipe, corpus: Artifact, judged: Artifact, students: dict[str, StudentRef]) -> Lesson:
-    """What the student of a round learns from, and the weights it starts from."""
+def lesson_of(recipe: Recipe, corpus: Artifact, judged: list[Artifact], students: dict[str, StudentRef]) -> Lesson:
+    """What the student of a round learns from (verdicts, the newest first), and the weights it starts from."""
     start = start_of(recipe.training, students["base"], students["warm"], students["last"])
-    return Lesson(corpus=corpus, start=start, judged=judged)
+    return Lesson(corpus=corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
 
 
 def longer(recipe: Recipe) -> Warmup:

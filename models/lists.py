@@ -5,16 +5,15 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property
 from hashlib import blake2b
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int64]
+from models.drawing import Draw, Floats, Rows, choose
+
 Flags = NDArray[np.bool_]
-Floats = NDArray[np.float32]
 Tokens = Sequence[Sequence[int]]
-Pick = Literal["random", "top"]
 
 
 class Role(IntEnum):
@@ -35,31 +34,8 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How a batch is drawn.
-
-    Attributes:
-        batch: Lists, one per query; fewer where there are fewer queries.
-        length: Candidates of a list: one positive and `length - 1` others, fewer where there are fewer.
-        soft: Others are drawn from soft candidates too, for terms that read the teacher.
-        pick: "random", or "top": the first in the stored order.
-        seed: Where the draws start.
-    """
-
-    batch: int
-    length: int
-    soft: bool = False
-    pick: Pick = "random"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.batch < 1 or self.length < 1:
-            raise ValueError(f"a batch needs at least one list of one candidate, got {self.batch} × {self.length}")
-
-
-@dataclass(frozen=True)
 class Batch:
-    """B lists over the P distinct passages they hold; candidate 0 of a list is its positive.
+    """B lists over the P distinct passages they hold; the positives of a list come first.
 
     Attributes:
         lists: Which list each row is, (B,).
@@ -67,6 +43,7 @@ class Batch:
         passages: Token lists of distinct passages, P of them.
         columns: Each candidate's place among the passages, (B, N); 0 where masked.
         mask: True where a candidate is real, (B, N).
+        positives: True where a candidate is a positive, (B, N); at least one a row.
         negatives: True where a candidate may be a contrastive negative, (B, N).
         targets: The teacher's logits, (B, N); NaN where masked or not scored.
         forbidden: True where a passage may not be a negative of the row's query, (B, P).
@@ -77,6 +54,7 @@ class Batch:
     passages: list[Sequence[int]]
     columns: Rows
     mask: Flags
+    positives: Flags
     negatives: Flags
     targets: Floats
     forbidden: Flags
@@ -217,15 +195,12 @@ class TrainingLists:
         return self._batch(lists, picked, draw.length)
 
     def _pick(self, number: int, draw: Draw, generator: np.random.Generator) -> Rows:
-        """Places of one positive and the others of a list, which are fewer where the list is short."""
+        """Places of the positives and the others of a list, which are fewer where the list is short."""
         start, stop = int(self.starts[number]), int(self.starts[number + 1])
         roles = self.roles[start:stop]
         others = roles != Role.POSITIVE if draw.soft else roles == Role.NEGATIVE
-        pool = np.flatnonzero(others)
-        positive = generator.choice(np.flatnonzero(roles == Role.POSITIVE))
-        most = min(draw.length - 1, len(pool))
-        chosen = pool[:most] if draw.pick == "top" else generator.choice(pool, most, replace=False)
-        return start + np.concatenate([[positive], chosen]).astype(np.int64)
+        places = np.flatnonzero(roles == Role.POSITIVE), np.flatnonzero(others)
+        return start + np.concatenate(choose(draw, *places, self.targets[start:stop], generator)).astype(np.int64)
 
     def _batch(self, lists: Rows, picked: list[Rows], length: int) -> Batch:
         """Lay lists of unequal length out beside each other and find who may not be whose negative."""
@@ -243,6 +218,7 @@ class TrainingLists:
             passages=[self.passage_tokens[row] for row in rows],
             columns=columns,
             mask=mask,
+            positives=roles == Role.POSITIVE,
             negatives=(roles == Role.NEGATIVE) & ~np.take_along_axis(forbidden, columns, axis=1),
             targets=np.where(mask, self.targets[places], np.float32(np.nan)).astype(np.float32),
             forbidden=forbidden,

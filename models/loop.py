@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from models.cache import Group, backward
+from models.drawing import Draw, Pick
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
-from models.lists import Batch, Draw, Pick, TrainingLists
+from models.lists import Batch, TrainingLists
 from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.scales import scale_warnings
 from models.student import Student
@@ -25,16 +25,28 @@ class StudentPlan(Plan):
     """How a student is trained.
 
     Attributes:
-        length: Candidates of a list: one positive and others.
+        length: Candidates of a list: positives and others.
+        positives: Positives of a list at most; each is compared with the others as if it were the only one.
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
-        pick: Others are drawn at random, or from the top of the list.
+        pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
+        dimensions: The first numbers of vectors that have to rank as all of them do (Matryoshka, arXiv 2205.13147).
     """
 
     length: int = 8
+    positives: int = 1
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
     pick: Pick = "random"
+    dimensions: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.in_batch and any(term.symmetric for term in self.terms):
+            raise ValueError(
+                "a symmetric contrastive term without in-batch negatives compares each passage with one query alone; "
+                "its columns would be places in lists, not passages"
+            )
 
     @property
     def reads_teacher(self) -> bool:
@@ -44,7 +56,7 @@ class StudentPlan(Plan):
     @property
     def draw(self) -> Draw:
         """How a batch is drawn."""
-        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed)
+        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed, self.positives)
 
 
 def train_student(
@@ -70,6 +82,12 @@ def train_student(
         FloatingPointError: A loss, gradient or measure is not a number.
     """
     _refuse_unfit(lists, plan)
+    beyond = [dimension for dimension in plan.dimensions if not 0 < dimension < student.dimension]
+    if beyond:
+        raise ValueError(
+            f"dimensions {beyond} are not below the {student.dimension} numbers of the student's vectors; nothing "
+            "would be shortened"
+        )
     for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
         logger.warning(warning)
     work = Work(descent(student, lists, plan), lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
@@ -90,7 +108,7 @@ def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descen
 
 
 def batch_loss(student: Student, plan: StudentPlan, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor:
-    """Compare the vectors of a batch and compute the mix.
+    """Compare the vectors of a batch and compute the mix: the mean over whole and shortened vectors.
 
     Args:
         student: Says how vectors are compared.
@@ -99,8 +117,11 @@ def batch_loss(student: Student, plan: StudentPlan, batch: Batch, queries: Tenso
         queries: Vectors, (B, d).
         passages: Vectors of the distinct passages, (P, d).
     """
-    own, contrast = scored(batch, student.scores(queries, passages), plan.in_batch)
-    return mixed(plan.terms, own, contrast)
+    losses = [
+        mixed(plan.terms, *scored(batch, student.scores(queries, passages, dimension), plan.in_batch))
+        for dimension in (None, *plan.dimensions)
+    ]
+    return torch.stack(losses).mean()
 
 
 def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored]:
@@ -116,16 +137,16 @@ def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored
     """
     device = scores.device
     columns = torch.from_numpy(batch.columns).to(device)
-    first = np.zeros_like(batch.mask)
-    first[:, 0] = True
     student = scores.gather(1, columns)
     teacher, positives, mask, negatives = (
-        torch.from_numpy(array).to(device) for array in (batch.targets, first, batch.mask, batch.negatives)
+        torch.from_numpy(array).to(device) for array in (batch.targets, batch.positives, batch.mask, batch.negatives)
     )
     own = Scored(student, teacher, positives, mask)
     if not in_batch:
         return own, Scored(student, teacher, positives, negatives | positives)
-    wide = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, columns[:, :1], True)  # (B, P)
+    wide = torch.zeros_like(scores, dtype=torch.bool)  # (B, P)
+    rows, places = positives.nonzero(as_tuple=True)
+    wide[rows, columns[rows, places]] = True
     allowed = ~torch.from_numpy(batch.forbidden).to(device) | wide
     return own, Scored(scores, torch.full_like(scores, torch.nan), wide, allowed)
 
@@ -146,10 +167,10 @@ def _embed(student: Student, tokens: Sequence[Sequence[int]], numbers: list[int]
 def _refuse_unfit(lists: TrainingLists, plan: StudentPlan) -> None:
     """Say before the first step what the objectives would miss at some later one."""
     names = " + ".join(term.name for term in plan.terms)
-    if plan.reads_teacher and lists.unscored():
+    if (plan.reads_teacher or plan.pick == "balanced") and lists.unscored():
         raise ValueError(
-            f"{names}: {lists.unscored()} of {len(lists.targets)} candidates have no teacher score; a missing score "
-            "has no stand-in, so score them or leave them out"
+            f"{names}, {plan.pick} draws: {lists.unscored()} of {len(lists.targets)} candidates have no teacher score; "
+            "a missing score has no stand-in, so score them or leave them out"
         )
     alone = int((lists.candidates(plan.reads_teacher) == 0).sum()) if plan.length > 1 else len(lists)
     if alone and (plan.reads_teacher or not plan.in_batch):

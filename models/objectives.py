@@ -104,13 +104,13 @@ def margin_mse(student: Tensor, teacher: Tensor, positives: Tensor, mask: Tensor
         student: Similarities, (B, N), N >= 2.
         teacher: Logits of the same pairs, (B, N); receives no gradient.
         positives: True for positives, (B, N); every row has one.
-        mask: True where a candidate is real, (B, N); at least two a row.
+        mask: True where a candidate is real, (B, N); at least one a row beside the positives.
         tau: Divides the similarities; 1 for a raw dot product, about 0.05 for a cosine.
 
     Raises:
-        ValueError: A list with one candidate has no margin; a real candidate without a score has none either.
+        ValueError: A list of positives alone has no margin; a real candidate without a score has none either.
     """
-    _refuse_short(mask, "margin_mse", "a margin")
+    _refuse_short(mask, "margin_mse", "a margin", positives)
     scores, targets = student.float().masked_fill(~mask, 0.0) / tau, _known(teacher, mask, "margin_mse")
     rows, columns, others = _rows_of_positives(positives, mask)
     margins = scores[rows, columns].unsqueeze(1) - scores[rows]  # (K, N)
@@ -197,13 +197,15 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return values.masked_fill(~mask, 0.0).sum() / mask.sum().clamp(min=1)
 
 
-def _refuse_short(mask: Tensor, name: str, what: str) -> None:
-    counts = mask.sum(dim=1)
+def _refuse_short(mask: Tensor, name: str, what: str, positives: Tensor | None = None) -> None:
+    """Refuse lists without a second candidate, or, given the positives, without one that is none."""
+    counts = mask.sum(dim=1) if positives is None else (mask & ~positives).sum(dim=1) + 1
     if bool((counts < 2).any()):
         row = int((counts < 2).nonzero()[0, 0])
+        alone = "" if positives is None else " that are all positives"
         raise ValueError(
-            f"{name}: list {row} of the batch has {int(counts[row])} candidate(s); {what} needs at least two, "
-            "and with fewer the loss would be zero without saying so"
+            f"{name}: list {row} of the batch has {int(mask[row].sum())} candidate(s){alone}; {what} needs at least "
+            "two, and with fewer the loss would be zero without saying so"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from models.batching import ahead, full_chunks, pad
 from models.folder import refuse_pickles
@@ -131,8 +132,18 @@ class Student(Wrapped):
         """
         return self._finish(self._learn(self._features(tokens), [len(row) for row in tokens]))
 
-    def scores(self, queries: Tensor, passages: Tensor) -> Tensor:
-        """Compare vectors that `embed` made: (B, d) and (N, d) give (B, N) similarities in float32."""
+    def scores(self, queries: Tensor, passages: Tensor, dimension: int | None = None) -> Tensor:
+        """Compare vectors that `embed` made, or their first numbers: (B, d) and (N, d) give (B, N) similarities.
+
+        Args:
+            queries: (B, d) float32.
+            passages: (N, d) float32.
+            dimension: Numbers that count; shortened vectors are of unit length again where the similarity is cosine.
+        """
+        if dimension is not None:
+            queries, passages = queries[:, :dimension], passages[:, :dimension]
+            if self.similarity == "cosine":
+                queries, passages = functional.normalize(queries), functional.normalize(passages)
         return queries @ passages.T
 
     def encode_queries(

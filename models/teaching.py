@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from models.cache import Group, backward
+from models.drawing import Rows
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
-from models.lists import Flags, Rows
+from models.lists import Flags
 from models.objectives import contrastive
 from models.pairs import Prepared
 from models.teacher import Teacher

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from models.batching import chunks_by_length
 from models.cache import Group, backward
+from models.drawing import Draw
 from models.fitting import seeded
-from models.lists import Batch, Draw, Judged, Role, TrainingLists, pair_keys
+from models.lists import Batch, Judged, Role, TrainingLists, pair_keys
 from models.loop import StudentPlan, batch_loss, chunked
 from models.objectives import Term
 from models.runtime import Runtime
@@ -25,24 +26,36 @@ MIXES = {
     "contrastive": (Term("contrastive", tau=0.1),),
     "symmetric": (Term("contrastive", tau=0.1, symmetric=True),),
     "kl and contrastive": (Term("kl", tau=0.1, teacher_tau=2.0), Term("contrastive", weight=0.2, tau=0.3)),
+    "everything": (
+        Term("kl", tau=0.2, rescale=True),
+        Term("margin_mse", weight=0.1, tau=0.5),
+        Term("contrastive", weight=0.7, tau=0.2, symmetric=True),
+        Term("triplet", weight=0.4, margin=0.3),
+    ),
     "margin_mse and triplet": (Term("margin_mse", weight=0.3, tau=0.2), Term("triplet", margin=0.5)),
 }
 
 
 def a_batch(student: Student) -> Batch:
-    """Seven lists of mixed lengths, some short, over passages they share."""
+    """Seven lists, some short or with two positives, over passages they share and some of which are approved."""
     drawing = np.random.default_rng(0)
     queries = np.repeat(np.arange(7), [5, 5, 3, 5, 2, 4, 5])
     passages = np.concatenate([drawing.choice(20, count, replace=False) for count in (5, 5, 3, 5, 2, 4, 5)])
     roles = np.where(np.r_[True, queries[1:] != queries[:-1]], Role.POSITIVE, Role.NEGATIVE).astype(np.int8)
+    roles[1] = roles[14] = Role.POSITIVE
+    roles[7] = Role.SOFT
     targets = drawing.normal(0, 3, len(queries)).astype(np.float32)
+    approved = pair_keys(drawing.integers(0, 7, 12), drawing.integers(0, 20, 12), 20)
     lists = TrainingLists.build(
         Judged(queries, passages, roles, targets),
         student.tokenize_queries(sentences(7, seed=1, longest=8)),
         student.tokenize_passages(sentences(20, seed=2, longest=30)),
         pair_keys(queries[roles == 1], passages[roles == 1], 20),
+        approved,
     )
-    return lists.draw(Draw(batch=7, length=5, soft=True), 0)
+    batch = lists.draw(Draw(batch=7, length=5, soft=True, positives=2, pick="balanced"), 0)
+    assert batch.positives.sum() == 9 and batch.forbidden.sum() > 12 and not batch.mask.all()
+    return batch
 
 
 def gradients(student: Student, plan: StudentPlan, seed: int = 3) -> tuple[float, dict[str, Tensor]]:
@@ -70,7 +83,7 @@ def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[s
 @pytest.mark.parametrize("chunk_tokens", [1, 60, 170])
 @pytest.mark.parametrize(
     ("mix", "in_batch"),
-    [("contrastive", True), ("symmetric", True), ("kl and contrastive", False), ("margin_mse and triplet", True)],
+    [("everything", True), ("symmetric", True), ("kl and contrastive", False), ("margin_mse and triplet", True)],
 )
 def test_cached_gradients_are_those_of_the_same_chunks_under_the_same_dropout(
     tiny_student: Path, mix: str, chunk_tokens: int, in_batch: bool

@@ -4,10 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from models.lists import Draw, Judged, Role, TrainingLists, pair_keys
+from models.drawing import Draw, balanced_shares
+from models.lists import Judged, Role, TrainingLists, pair_keys
 
 P = 12
+hypothesis_lists = st.lists(st.integers(-40, 40).map(lambda value: value * 0.25), min_size=1, max_size=30)
 POSITIVE, NEGATIVE, SOFT = Role.POSITIVE, Role.NEGATIVE, Role.SOFT
 # query row, passage row, role, logit; in rank order within a query
 PAIRS = [
@@ -135,6 +139,52 @@ def test_top_takes_the_first_of_the_list_and_random_takes_others_every_epoch() -
     assert all(negatives("top", step) == [9, 3] for step in range(5))
     assert len({tuple(negatives("random", step)) for step in range(30)}) > 10
     assert {row for step in range(30) for row in negatives("random", step)} == {9, 3, 7, 1, 8, 2}
+
+
+def test_balanced_draws_show_a_few_hard_negatives_as_often_as_many_easy_ones() -> None:
+    """TAS-B: margins 1 (two of them) and 10 (eight) are ends of ten bins; each end is drawn half of the time."""
+    easy, hard = [(0, row, NEGATIVE, -5.0) for row in range(1, 9)], [(0, row, NEGATIVE, 4.0) for row in (9, 10)]
+    lists = make([(0, 0, POSITIVE, 5.0), *easy, *hard])
+    seen = {"random": 0, "balanced": 0}
+    for pick in seen:
+        for step in range(400):
+            batch = lists.draw(Draw(batch=1, length=2, pick=pick), step)  # type: ignore[arg-type]
+            seen[pick] += passage_of(batch.passages[batch.columns[0, 1]]) in (9, 10)
+    assert 160 < seen["balanced"] < 240 and 50 < seen["random"] < 110
+
+
+@settings(max_examples=60, deadline=None)
+@given(hypothesis_lists)
+def test_every_bin_of_margins_that_holds_any_has_the_same_chance(margins: list[float]) -> None:
+    values = np.asarray(margins, dtype=np.float32)
+    shares = balanced_shares(values)
+    low, width = float(values.min()), float(values.max() - values.min()) / 10
+    bins: dict[int, list[float]] = {}
+    for value, share in zip(values.tolist(), shares.tolist(), strict=True):
+        bins.setdefault(min(int((value - low) / width), 9) if width else 0, []).append(share)
+    assert shares.sum() == pytest.approx(1.0)
+    assert [sum(each) for each in bins.values()] == pytest.approx([1 / len(bins)] * len(bins))
+
+
+def test_a_balanced_draw_without_a_score_is_refused() -> None:
+    """Pitfall 8."""
+    lists = make([(0, 0, POSITIVE, 5.0), (0, 1, NEGATIVE, 1.0), (0, 2, NEGATIVE, float("nan"))])
+    with pytest.raises(ValueError, match="1 of 2 margins of a list are unknown"):
+        lists.draw(Draw(batch=1, length=2, pick="balanced"), 0)
+
+
+def test_a_list_holds_as_many_positives_as_there_are_and_others_for_the_rest() -> None:
+    lists = make()
+    for step in range(20):
+        batch = lists.draw(Draw(batch=3, length=3, positives=2), step)
+        row = row_of(lists, batch, 7)
+        held = [passage_of(batch.passages[column]) for column in batch.columns[row]]
+        assert set(held[:2]) == {5, 6} and held[2] in (0, 1)
+        assert batch.positives[row].tolist() == [True, True, False]
+        other = row_of(lists, batch, 3)
+        assert batch.positives[other].tolist() == [True, False, False] and batch.negatives[other].sum() == 2
+    with pytest.raises(ValueError, match="a list of 2 candidates cannot hold 3 positives"):
+        Draw(batch=1, length=2, positives=3)
 
 
 def test_an_epoch_shows_a_query_at_most_once_and_the_next_is_shuffled_anew() -> None:

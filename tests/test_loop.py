@@ -10,7 +10,8 @@ import torch
 from torch import nn
 from training import FP32, PLAN, N, by_weights, flat, make_lists, scripted, train
 
-from models.lists import Draw, Judged, TrainingLists, pair_keys
+from models.drawing import Draw
+from models.lists import Judged, TrainingLists, pair_keys
 from models.loop import StudentPlan, scored, train_student
 from models.objectives import Term, mixed
 from models.runtime import Runtime
@@ -63,9 +64,11 @@ def test_candidates_without_a_teachers_score_are_refused_before_the_first_step(
     """Pitfall 8."""
     student = Student.load(tiny_student, FP32)
     lists = make_lists(student, targets=False)
-    with pytest.raises(ValueError, match=r"kl \+ contrastive: 40 of 40 candidates have no teacher score"):
+    with pytest.raises(ValueError, match=r"kl \+ contrastive, random draws: 40 of 40 candidates have no teacher score"):
         train_student(student, lists, PLAN, by_weights, tmp_path)
     labels = replace(PLAN, terms=(Term("contrastive"),), steps=1)
+    with pytest.raises(ValueError, match="contrastive, balanced draws: 40 of 40"):
+        train_student(student, lists, replace(labels, pick="balanced"), by_weights, tmp_path)
     assert train_student(student, lists, labels, by_weights, tmp_path).steps == 1
 
 
@@ -103,6 +106,26 @@ def test_contrastive_terms_see_the_batch_and_teacher_terms_their_lists(tiny_stud
     assert bool((wide.mask == (~torch.from_numpy(batch.forbidden) | wide.positives)).all())
     _, narrow = scored(batch, scores, in_batch=False)
     assert torch.equal(narrow.mask, torch.from_numpy(batch.negatives) | own.positives)
+
+
+def test_several_positives_of_a_list_are_positives_in_every_term(tiny_student: Path) -> None:
+    rows = [(0, 0, 1), (0, 1, 1), (0, 2, 0), (1, 3, 1), (1, 2, 0)]  # query, passage, role
+    queries, passages, roles = (np.array(column) for column in zip(*rows, strict=True))
+    judged = Judged(queries, passages, roles.astype(np.int8), np.linspace(3, -3, 5).astype(np.float32))
+    tokens = [[row] for row in range(4)]
+    lists = TrainingLists.build(judged, tokens, tokens, pair_keys(queries[roles == 1], passages[roles == 1], 4))
+    batch = lists.draw(StudentPlan(1, batch=2, length=3, positives=2).draw, 0)
+    own, wide = scored(batch, torch.zeros(2, 4), in_batch=True)
+    first, second = (int(np.flatnonzero(batch.lists == number)[0]) for number in (0, 1))
+    assert own.positives[first].tolist() == [True, True, False] and own.positives[second].tolist()[0]
+    assert wide.positives[first].tolist() == [True, True, False, False]
+    assert wide.positives[second].tolist() == [False, False, False, True]
+    assert wide.mask[first].tolist() == [True] * 4 and wide.mask[second].tolist() == [True] * 4
+
+
+def test_a_symmetric_term_without_the_batchs_passages_is_refused() -> None:
+    with pytest.raises(ValueError, match="symmetric contrastive term without in-batch negatives"):
+        StudentPlan(1, terms=(Term("contrastive", symmetric=True),), in_batch=False)
 
 
 @pytest.mark.parametrize("in_batch", [True, False])

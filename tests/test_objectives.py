@@ -157,6 +157,13 @@ def test_a_list_of_one_candidate_is_refused_where_there_is_no_margin_and_no_dist
     assert contrastive(*scored._replace(mask=mask)).item() > 0
 
 
+def test_a_list_of_positives_alone_has_no_margin() -> None:
+    scored = one([0.9, 0.5], [3.0, 2.0])._replace(positives=torch.tensor([[True, True]]))
+    with pytest.raises(ValueError, match=r"list 0 of the batch has 2 candidate\(s\) that are all positives"):
+        margin_mse(*scored)
+    assert kl(*scored).item() > 0
+
+
 def test_a_query_without_negatives_adds_exactly_zero_to_the_contrastive_sum() -> None:
     scored = one([0.4], [0.0])
     student = scored.student.clone().requires_grad_()

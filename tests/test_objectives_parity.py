@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.objectives import Scored, Term, contrastive, margin_mse, mixed
+from models.objectives import Scored, Term, contrastive, margin_mse, mixed, triplet
 
 
 def vectors(seed: int, size: int, count: int) -> list[Tensor]:
@@ -48,6 +48,16 @@ def test_kl_is_sentence_transformers_distill_kl_div() -> None:
     theirs = loss.compute_loss_from_embeddings(parts, teacher)
     own = own_lists(parts, teacher)
     compare(mixed([Term("kl", tau=0.3, teacher_tau=1.7, rescale=True)], own, own), theirs, parts)
+
+
+def test_triplet_is_sentence_transformers_triplet_loss() -> None:
+    from sentence_transformers.sentence_transformer.losses import TripletLoss
+
+    parts = vectors(3, 6, 3)
+    # with an inner product, distance is its negative
+    loss = TripletLoss(torch.nn.Identity(), distance_metric=lambda x, y: -(x * y).sum(1), triplet_margin=0.4)
+    theirs = loss.compute_loss_from_embeddings(parts, torch.empty(0))
+    compare(triplet(*own_lists(parts, torch.zeros(6, 2)), margin=0.4), theirs, parts)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -21,8 +21,41 @@ def test_every_preset_is_a_recipe(path: Path) -> None:
     assert load_recipe(path, []).name == path.stem
 
 
+PUBLISHED = {"rocketqa", "colbertv2", "margin-mse", "simlm", "gpl", "nv-retriever", "bge", "mnrl"}
+
+
 def test_there_are_presets() -> None:
-    assert {"sample", "hub"} <= {path.stem for path in PRESETS}
+    assert {"sample", "hub"} | PUBLISHED <= {path.stem for path in PRESETS}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_a_published_recipe_cites_its_paper_and_runs_on_other_data_in_its_first_words(name: str) -> None:
+    path = next(path for path in PRESETS if path.stem == name)
+    text = path.read_text("utf-8")
+    comments = "\n".join(line for line in text.splitlines() if line.startswith("#"))
+    assert "arXiv" in comments or "sentence-transformers" in comments
+    assert "--set source.path=" in comments
+    assert load_recipe(path, ["source.path=elsewhere", "student.model=mine"]).source.path == "elsewhere"
+
+
+def test_published_recipes_differ_in_what_their_papers_differ_in() -> None:
+    found = {path.stem: load_recipe(path, []) for path in PRESETS if path.stem in PUBLISHED}
+    assert [term.name for term in found["margin-mse"].training.objectives] == ["margin_mse"]
+    assert found["rocketqa"].denoising.policy == "drop" and found["rocketqa"].denoising.drop_below == 0.1
+    assert found["colbertv2"].training.list_length == 64 and found["simlm"].training.list_length == 24
+    assert found["mnrl"].training.objectives[0].name == "contrastive" and found["mnrl"].training.batch == 256
+
+
+def test_a_budget_scales_steps_and_mined_queries_and_is_spent_once(tmp_path: Path) -> None:
+    path = written(tmp_path, SMALL + "[teach]\nsteps = 400\nlistwise_steps = 0\n[training]\nsteps = 30\n")
+    whole, part = load_recipe(path, []), load_recipe(path, ["budget=0.05"])
+    assert (part.warmup.steps, part.teach.steps, part.teach.listwise_steps, part.training.steps) == (10, 20, 0, 2)
+    assert part.mining.query_share == pytest.approx(0.05) and whole.mining.query_share == 1.0
+    assert Recipe.model_validate(part.model_dump()) == part == Recipe.model_validate_json(part.model_dump_json())
+    assert load_recipe(path, ["budget=1.0"]) == whole
+    assert load_recipe(path, ["budget=0.001"]).training.steps == 1
+    with pytest.raises(ValueError, match=r"budget: .*less than or equal to 1"):
+        load_recipe(path, ["budget=20"])
 
 
 def test_overrides_reach_nested_settings_with_their_type(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from tiny_corpus import make_corpus
 
-from models.lists import Draw, Role
+from models.drawing import Draw
+from models.lists import Role
 from models.runtime import Runtime
 from models.student import Student
 from tasks.artifacts import Artifact
@@ -118,3 +119,38 @@ def test_missing_judgements_stay_missing(corpus: Artifact, student: Student) -> 
     """Pitfall 8: a score that isn't there has no stand-in."""
     lists = training_lists(corpus, labelled_lists(corpus), student)
     assert np.isnan(lists.targets).all()
+
+
+def approved(corpus: Artifact, student: Student, *earlier: pl.DataFrame) -> set[tuple[str, str]]:
+    lists = training_lists(corpus, judged(), student, earlier)
+    assert (np.diff(lists.approved) > 0).all()
+    texts = Texts.read(corpus)
+    rows = [divmod(int(key), texts.passages.height) for key in lists.approved]
+    return {(texts.queries["text"][query], texts.passages["text"][passage]) for query, passage in rows}
+
+
+def test_what_an_earlier_round_approved_is_no_negative_and_the_newest_verdict_counts(
+    corpus: Artifact, student: Student
+) -> None:
+    """Pitfall 24, by stored teacher scores: a passage mined in round 1 only is still known in round 2."""
+    now = {("how to read", "write file"), ("how to read", "mean number")}
+    assert approved(corpus, student) == now
+    older = verdicts(
+        ("how to sort", "join table", "approved", 1.0, 3.0),  # not mined any more
+        ("how to read", "join table", "approved", 1.0, 3.0),  # a negative by now
+        ("how to sort", "read file", "negative", 1.0, -3.0),
+        ("how to sort", "plot tree", "unscored", 0.0, 0.0),
+    )
+    oldest = verdicts(
+        ("how to sort", "read file", "approved", 1.0, 3.0), ("how to sort", "plot tree", "ambiguous", 0.0, 0.0)
+    )
+    more = {("how to sort", "join table"), ("how to sort", "plot tree")}
+    assert approved(corpus, student, older, oldest) == now | more
+    lists = training_lists(corpus, judged(), student, [older, oldest])
+    batch = lists.draw(Draw(batch=2, length=3, soft=True), 0)
+    texts = Texts.read(corpus)
+    asked = texts.query_rows(pl.Series([text_hash("how to sort")]))[0]
+    shown = texts.passage_rows(pl.Series([text_hash("join table")]))[0]
+    row = int(np.flatnonzero(lists.queries[batch.lists] == asked)[0])
+    place = [list(tokens) for tokens in batch.passages].index(list(lists.passage_tokens[shown]))
+    assert batch.forbidden[row, place]

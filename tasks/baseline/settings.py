@@ -18,4 +18,16 @@ class StudentSettings(Settings):
     prompts: dict[Literal["query", "passage"], str] = Field(
         default_factory=dict, description="Prefixes of queries and passages; empty keeps the model's own."
     )
+    layers: list[int] = Field(
+        default_factory=list, description="Layers to keep, from 0, such as [0, 2, 4]; empty keeps all."
+    )
+    init: Literal["trained", "random"] = Field(
+        "trained", description="random: keep the architecture and the tokenizer, and start from random weights."
+    )
+    seed: int = Field(0, ge=0, description="Seed of random weights.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is another student than the model as it comes."""
+        return self.max_length is not None or bool(self.prompts or self.layers) or self.init == "random"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -15,7 +15,12 @@ from tasks.progress import progress
 from tasks.refs import StudentRef
 from tasks.where import Where
 
+if TYPE_CHECKING:
+    from models.runtime import Runtime
+    from models.student import Student
+
 VERSION = 1
+TOLERANCE = 1e-5
 
 
 def evaluate_chance(root: Path, corpus: Artifact, depth: int) -> Artifact:
@@ -48,15 +53,15 @@ def evaluate_bm25(root: Path, corpus: Artifact, depth: int) -> Artifact:
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """Find the student and name it by its fingerprint.
 
-    Another maximum length or other prompts make another student: it is saved as a folder of its own, so that
-    every later step, and whoever loads the result, sees the same one.
+    Another maximum length, other prompts, fewer layers or random weights make another student: it is saved as a folder
+    of its own, so that every later step, and whoever loads the result, sees the same one.
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
 
     path = locate(settings.model, settings.trust_remote_code)
     fingerprint = fingerprint_folder(path)
-    if settings.max_length is not None or settings.prompts:
+    if settings.differs:
         path = _changed(where, settings, path, fingerprint).file("model")
         fingerprint = fingerprint_folder(path)
     return StudentRef(system="base", fingerprint=fingerprint, path=path, trust_remote_code=settings.trust_remote_code)
@@ -81,18 +86,45 @@ def describe_student(path: Path) -> dict[str, Any]:
     }
 
 
-def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: str) -> Artifact:
-    """Save the student with the recipe's maximum length and prompts."""
-    from models.runtime import configure
+def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Student":
+    """Load the student with what the recipe changes about it."""
+    from models.reshape import cut_layers, start_anew
     from models.student import Student
 
+    prompts = cast(Mapping[str, str], settings.prompts)
+    student = Student.load(path, runtime, settings.max_length, prompts, settings.trust_remote_code)
+    if settings.layers:
+        cut_layers(student, settings.layers)
+    if settings.init == "random":
+        start_anew(student, settings.seed)
+    return student
+
+
+def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: str) -> Artifact:
+    """Save the student with the recipe's changes."""
+    from models.runtime import configure
+
     def build(folder: Path) -> Mapping[str, Any]:
-        runtime = configure(where.device, where.precision, where.threads)
-        student = Student.load(path, runtime, settings.max_length, trust_remote_code=settings.trust_remote_code)
-        student.query_prompt = settings.prompts.get("query", student.query_prompt)
-        student.passage_prompt = settings.prompts.get("passage", student.passage_prompt)
+        student = load_base(settings, path, configure(where.device, where.precision, where.threads))
         student.save(folder / "model")
+        _refuse_other_vectors(student, folder / "model", settings)
         return {"model": settings.model, "max_length": student.max_length}
 
     changes = settings.model_dump(mode="json", exclude={"model", "trust_remote_code"})
     return make_artifact(where.artifacts_path, "baseline", VERSION, changes, {"student": fingerprint}, build)
+
+
+def _refuse_other_vectors(student: "Student", saved: Path, settings: StudentSettings) -> None:
+    """Check that the saved folder gives the vectors of the student that was saved."""
+    import numpy as np
+
+    from models.student import Student
+
+    again = Student.load(saved, student.runtime, trust_remote_code=settings.trust_remote_code)
+    texts = ["How do red cats sleep?", "A cat (felis catus), asleep."]
+    apart = float(np.abs(student.encode_passages(texts).vectors - again.encode_passages(texts).vectors).max())
+    if not apart <= TOLERANCE:
+        raise ValueError(
+            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}), saved and "
+            f"loaded again, it gives vectors that differ by {apart:.2e}; every step would train another student"
+        )

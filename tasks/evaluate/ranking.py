@@ -7,7 +7,9 @@ from tasks.artifacts import Artifact
 from tasks.mine.search import top_k
 
 
-def rank_by_vectors(corpus: Artifact, vectors: Artifact, queries: list[int], depth: int) -> pl.DataFrame:
+def rank_by_vectors(
+    corpus: Artifact, vectors: Artifact, queries: list[int], depth: int, dimension: int | None = None
+) -> pl.DataFrame:
     """Rank all passages for some queries by the student's similarity; equal ones stay in the order of rows.
 
     Args:
@@ -15,19 +17,24 @@ def rank_by_vectors(corpus: Artifact, vectors: Artifact, queries: list[int], dep
         vectors: Its vectors, row-aligned.
         queries: Hashes of the queries to rank for; they must be in the corpus.
         depth: Passages kept per query; fewer where the corpus has fewer.
+        dimension: The first numbers of every vector that count; None: all.
 
     Returns:
         `query_hash, passage_hash, rank, score`, by query, then by rank.
 
     Raises:
-        ValueError: Vectors and texts differ in number, so rows would name the wrong texts.
+        ValueError: The vectors are not longer than the dimension, or vectors and texts differ in number, so rows
+            would name the wrong texts.
     """
     passage_hashes = _hashes(corpus, "passages.parquet")
     query_hashes = _hashes(corpus, "queries.parquet")
     passage_vectors = _vectors(vectors, "passages.npy", len(passage_hashes))
     query_vectors = _vectors(vectors, "queries.npy", len(query_hashes))
     rows = np.searchsorted(query_hashes, np.asarray(queries, dtype=np.int64))
-    scores, found = top_k(query_vectors[rows], passage_vectors, depth)
+    asked, shown = query_vectors[rows], passage_vectors
+    if dimension is not None:
+        asked, shown = (_shortened(each, dimension, vectors) for each in (asked, shown))
+    scores, found = top_k(asked, shown, depth)
     kept = found.shape[1]
     return pl.DataFrame(
         {
@@ -79,3 +86,11 @@ def _vectors(vectors: Artifact, name: str, rows: int) -> np.ndarray:
             f"{vectors.path / name} has {len(found)} rows and the corpus {rows} texts; the ranks would name other texts"
         )
     return found
+
+
+def _shortened(values: np.ndarray, dimension: int, vectors: Artifact) -> np.ndarray:
+    """The first numbers of vectors (N, d), of unit length again where the similarity is cosine."""
+    if dimension >= values.shape[1]:
+        raise ValueError(f"{vectors.path}: vectors of {values.shape[1]} numbers cannot be shortened to {dimension}")
+    cut = values[:, :dimension]
+    return cut / np.linalg.norm(cut, axis=1, keepdims=True) if vectors.facts["similarity"] == "cosine" else cut

@@ -15,7 +15,9 @@ from tasks.refs import TeacherRef
 VERSION = 1
 
 
-def evaluate_student(root: Path, system: str, corpus: Artifact, vectors: Artifact, settings: Evaluation) -> Artifact:
+def evaluate_student(
+    root: Path, system: str, corpus: Artifact, vectors: Artifact, settings: Evaluation, dimension: int | None = None
+) -> Artifact:
     """Rank all passages for every counted dev and test query, and measure the rankings.
 
     Writes ranking.parquet, metrics.parquet, query_metrics.parquet and pairs.parquet (the first `rerank_depth`
@@ -27,11 +29,13 @@ def evaluate_student(root: Path, system: str, corpus: Artifact, vectors: Artifac
         corpus: passages, queries and labels.
         vectors: Vectors of this corpus by the student.
         settings: Depths.
+        dimension: Rank by the first numbers of every vector alone, as the system `NAME@dimension`; None: by all.
     """
+    system = system if dimension is None else f"{system}@{dimension}"
 
     def build(folder: Path) -> Mapping[str, Any]:
         judged = read_judged(corpus)
-        ranking = rank_by_vectors(corpus, vectors, judged.queries, settings.depth)
+        ranking = rank_by_vectors(corpus, vectors, judged.queries, settings.depth, dimension)
         pairs = ranking.filter(pl.col("rank") <= settings.rerank_depth).select(KEYS).sort(KEYS)
         pairs.write_parquet(folder / "pairs.parquet", compression="zstd")
         return {**write_ranked(folder, system, judged, ranking, settings.depth), "pairs": pairs.height}

@@ -19,6 +19,19 @@ def evaluate(
 
 
 @step("evaluate")
+def evaluate_shortened(
+    run: Run, number: int, corpus: Artifact, encoded: tuple[StudentRef, Artifact], settings: Evaluation, dimension: int
+) -> Artifact:
+    """Measure a student by the first numbers of its vectors alone (system `NAME@dimension`)."""
+    from tasks.evaluate.systems import evaluate_student
+
+    student, vectors = encoded
+    artifact = evaluate_student(run.root, student.system, corpus, vectors, settings, dimension)
+    load_ranked(run, artifact, number)
+    return artifact
+
+
+@step("evaluate")
 def evaluate_rerank(
     run: Run, number: int, corpus: Artifact, ranked: Artifact, scored: Artifact, teacher: TeacherRef
 ) -> Artifact:

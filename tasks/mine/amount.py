@@ -37,7 +37,7 @@ def mined_amount(passages: pl.DataFrame, queries: pl.DataFrame, labels: pl.DataF
         labels: `query_hash, passage_hash, grade, split`.
         settings: Depth and window.
     """
-    mined = train_queries(queries, labels)
+    mined = train_queries(queries, labels, settings.query_share)
     excluded = excluded_rows(mined, passages, labels).group_by("query_row").len("excluded")
     left = mined.join(excluded, left_on="row", right_on="query_row", how="left").select(
         left=passages.height - pl.col("excluded").fill_null(0).cast(pl.Int64)

@@ -1,5 +1,6 @@
 """Which passages can never be mined for a query, whatever their rank."""
 
+import math
 import unicodedata
 
 import polars as pl
@@ -12,12 +13,13 @@ def plain_form(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def train_queries(queries: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+def train_queries(queries: pl.DataFrame, labels: pl.DataFrame, share: float = 1.0) -> pl.DataFrame:
     """The train queries that have a positive, with their rows: `row, hash, text`, in row order.
 
     Args:
         queries: `hash, text, split`, row-aligned with the query vectors.
         labels: `query_hash, passage_hash, grade, split`.
+        share: Of them, those with the smallest hashes; at least one.
 
     Raises:
         ValueError: A train label belongs to a query of another split; mining it would train on the test.
@@ -34,12 +36,13 @@ def train_queries(queries: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
             f"{astray.height} train labels belong to queries of other splits, first {text[:80]!r} of {split!r}; "
             "training on them would make every measure on that split worthless"
         )
-    return (
+    found = (
         queries.with_row_index("row")
         .filter(pl.col("split") == "train")
         .join(positives.select(hash="query_hash").unique(), on="hash", how="semi")
         .select(pl.col("row").cast(pl.Int64), "hash", "text")
     )
+    return found.sort("hash").head(math.ceil(share * found.height)).sort("row")
 
 
 def excluded_rows(mined: pl.DataFrame, passages: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:

@@ -44,7 +44,7 @@ def mine_candidates(root: Path, corpus: Artifact, vectors: Artifact, settings: M
 def _write(folder: Path, corpus: Artifact, vectors: Artifact, settings: Mining) -> dict[str, Any]:
     names = ("passages", "queries", "labels")
     passages, queries, labels = (pl.read_parquet(corpus.file(f"{name}.parquet")) for name in names)
-    mined = train_queries(queries, labels)
+    mined = train_queries(queries, labels, settings.query_share)
     if not mined.height:
         raise ValueError(f"{corpus.path}: no train query has a positive label, so there is nothing to mine for")
     excluded = excluded_rows(mined, passages, labels)

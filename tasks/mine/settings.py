@@ -18,6 +18,9 @@ class Mining(Settings):
     depth: int = Field(100, ge=1, description="Passages retrieved per query.")
     first_rank: int = Field(1, ge=1, description="First rank that may become a negative.")
     last_rank: int = Field(100, ge=1, description="Last rank that may become a negative.")
+    query_share: float = Field(
+        1.0, gt=0, le=1, description="Share of the train queries that are mined and trained on, chosen by hash."
+    )
 
     @model_validator(mode="after")
     def _window_fits(self) -> Self:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -146,11 +146,9 @@ class _Trial:
 
     @cached_property
     def student(self) -> "Student":
-        from models.student import Student
+        from tasks.baseline.systems import load_base
 
-        settings = self.course.student
-        prompts = cast(Mapping[str, str], settings.prompts)
-        return Student.load(self.path, self.runtime, settings.max_length, prompts)
+        return load_base(self.course.student, self.path, self.runtime)
 
     @cached_property
     def teacher(self) -> "Teacher":

@@ -37,8 +37,9 @@ def leaderboard(metrics: pl.DataFrame, title: str = "Leaderboard") -> Table:
 
 def place(system: str) -> tuple[int, int, str]:
     """Where a system stands in a table: chance first, then baselines, then round by round."""
-    if system in ORDER:
-        return ORDER.index(system), 0, system
+    whole = system.partition("@")[0]
+    if whole in ORDER:
+        return ORDER.index(whole), 0, system
     number = re.match(r"round-(\d+)", system)
     return len(ORDER), int(number[1]) if number else 1_000_000, system
 

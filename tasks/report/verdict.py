@@ -141,4 +141,4 @@ def _best_on_dev(figures: Figures, names: list[str]) -> str | None:
 
 
 def _is_round(name: str) -> bool:
-    return name.startswith("round-") and not name.endswith("+teacher")
+    return name.startswith("round-") and not name.endswith("+teacher") and "@" not in name

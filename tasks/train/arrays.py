@@ -1,5 +1,6 @@
 """Training lists as arrays: what training draws from, read from artifacts and never from the warehouse."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,15 +44,20 @@ def labelled_lists(corpus: Artifact) -> pl.DataFrame:
     )
 
 
-def training_lists(corpus: Artifact, verdicts: pl.DataFrame, student: Student) -> TrainingLists:
+def training_lists(
+    corpus: Artifact, verdicts: pl.DataFrame, student: Student, earlier: Sequence[pl.DataFrame] = ()
+) -> TrainingLists:
     """Lay judged lists out for training.
 
-    A pair of weight 0 is used for nothing: it is not in a list, and no batch takes it for a negative.
+    A pair of weight 0 is used for nothing: it is not in a list, and no batch takes it for a negative. The same holds
+    of pairs that the teacher approved of, or could not tell, in an earlier round. Pairs that nobody judged stay
+    negatives.
 
     Args:
         corpus: Texts and labels.
         verdicts: `query_hash, passage_hash, verdict, weight, judgement`.
         student: Whose tokens the texts become.
+        earlier: Verdicts of earlier rounds, the newest first; a newer verdict on a pair replaces an older one.
 
     Raises:
         ValueError: A list belongs to a query outside train, or no list has a positive.
@@ -66,7 +72,9 @@ def training_lists(corpus: Artifact, verdicts: pl.DataFrame, student: Student) -
     queries, counts = np.unique(rows, return_counts=True)
     # Beside the corpus' own positives those that people found in review, also where no list holds them.
     reviewed = judged.filter(pl.col("verdict") == "positive")
-    barred = verdicts.filter(pl.col("verdict").is_in(["approved", "ambiguous"]))
+    seen = [each.select(*KEYS, "verdict").filter(pl.col("verdict") != "unscored") for each in (judged, *earlier)]
+    newest = pl.concat(seen).unique(KEYS, keep="first", maintain_order=True)
+    barred = newest.filter(pl.col("verdict").is_in(["approved", "ambiguous"]))
     return TrainingLists(
         query_tokens=student.tokenize_queries(texts.queries["text"].gather(queries).to_list()),
         passage_tokens=student.tokenize_passages(texts.passages["text"].to_list()),

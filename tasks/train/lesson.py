@@ -6,8 +6,9 @@ from tasks.settings import Settings
 
 
 class Lesson(Settings):
-    """The weights that a round starts from, and the judged lists."""
+    """The weights that a round starts from, the judged lists, and what earlier rounds had judged."""
 
     corpus: Artifact
     start: StudentRef
     judged: Artifact
+    earlier: tuple[Artifact, ...] = ()  # verdicts of earlier rounds, the newest first

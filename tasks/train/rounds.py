@@ -40,7 +40,10 @@ def train_round(where: Where, lesson: Lesson, settings: Training, seed: int, mea
         named={**settings.model_dump(mode="json", exclude={"start", "chunk_tokens"}), "seed": seed, "measure": measure},
         corpus=lesson.corpus,
         start=lesson.start,
-        inputs={"judged": lesson.judged.fingerprint},
+        inputs={
+            "judged": lesson.judged.fingerprint,
+            **{f"judged {back} earlier": each.fingerprint for back, each in enumerate(lesson.earlier, start=1)},
+        },
         plan=plan,
         lists=partial(_lists, lesson, plan),
         measure=measure,
@@ -53,12 +56,14 @@ def round_plan(settings: Training, seed: int) -> "StudentPlan":
     from models.loop import StudentPlan
     from models.objectives import Term
 
-    terms = tuple(
-        Term(each.name, weight=each.weight, tau=each.tau, teacher_tau=each.teacher_tau, margin=each.margin)
-        for each in settings.objectives
-    )
     plan = StudentPlan(
-        **plan_options(settings, seed), length=settings.list_length, terms=terms, in_batch=settings.in_batch
+        **plan_options(settings, seed),
+        length=settings.list_length,
+        positives=settings.positives,
+        pick=settings.pick,
+        terms=tuple(Term(**objective.model_dump()) for objective in settings.objectives),
+        in_batch=settings.in_batch,
+        dimensions=tuple(settings.dimensions),
     )
     return replace(plan, cache=True, chunk_tokens=settings.chunk_tokens) if settings.chunk_tokens else plan
 
@@ -67,8 +72,8 @@ def _lists(lesson: Lesson, plan: "StudentPlan", student: "Student") -> "Training
     """Lists of the round; queries that offer nothing beside their positive are left out where that is needed."""
     from tasks.train.arrays import training_lists
 
-    verdicts = pl.read_parquet(lesson.judged.file("verdicts.parquet"))
-    lists = training_lists(lesson.corpus, verdicts, student)
+    verdicts, *earlier = (pl.read_parquet(each.file("verdicts.parquet")) for each in (lesson.judged, *lesson.earlier))
+    lists = training_lists(lesson.corpus, verdicts, student, earlier)
     if not plan.reads_teacher and plan.in_batch:
         return lists
     usable = lists.candidates(plan.reads_teacher) > 0

@@ -1,6 +1,6 @@
 """How a student is trained."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,8 @@ class Objective(Settings):
     tau: float = Field(0.05, gt=0, description="Divides the student's similarities.")
     teacher_tau: float = Field(1.0, gt=0, description="Divides the teacher's logits (kl).")
     margin: float = Field(0.2, ge=0, description="Margin in units of similarity (triplet).")
+    symmetric: bool = Field(False, description="Passages choose among queries too (contrastive, in-batch).")
+    rescale: bool = Field(False, description="Multiply by tau squared, so that tau changes no gradient's size (kl).")
 
 
 class Optimiser(Settings):
@@ -45,7 +47,17 @@ class Training(Optimiser):
         description="Terms of the objective.",
     )
     start: Literal["base", "warm", "last"] = Field("base", description="Weights that a round trains from.")
-    list_length: int = Field(8, ge=2, description="Passages per query: one positive, the rest candidates.")
+    list_length: int = Field(8, ge=2, description="Passages per query: positives, and candidates for the rest.")
+    positives: int = Field(1, ge=1, description="Positives of a list at most; each is compared with the candidates.")
+    pick: Literal["random", "top", "balanced"] = Field(
+        "random",
+        description="Candidates of a list. random: anew every epoch. top: the first by rank. balanced: hard and easy "
+        "ones alike, by the teacher's margin (TAS-B).",
+    )
+    dimensions: list[Annotated[int, Field(ge=1)]] = Field(
+        default_factory=list,
+        description="Shorter vectors that have to rank well too (Matryoshka), such as [64, 128]; each is evaluated.",
+    )
     in_batch: bool = Field(True, description="Other queries' passages are negatives in contrastive terms.")
     chunk_tokens: int = Field(0, ge=0, description="Tokens per gradient-cache chunk; 0: the whole batch in one graph.")
 
@@ -54,4 +66,17 @@ class Training(Optimiser):
         names = [objective.name for objective in self.objectives]
         if len(set(names)) != len(names):
             raise ValueError(f"each objective may stand once, got {', '.join(names)}; add their weights instead")
+        return self
+
+    @model_validator(mode="after")
+    def _lists_hold_what_is_asked(self) -> Self:
+        if self.positives >= self.list_length:
+            raise ValueError(
+                f"positives {self.positives} leave no place for a candidate in lists of {self.list_length}; "
+                "there would be nothing to compare them with"
+            )
+        if len(set(self.dimensions)) != len(self.dimensions):
+            raise ValueError(f"each of dimensions may stand once, got {self.dimensions}")
+        if not self.in_batch and any(objective.symmetric for objective in self.objectives):
+            raise ValueError("symmetric needs in_batch: alone, a passage has one query and nothing to choose from")
         return self

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from tasks.artifacts import Artifact, make_resumable
@@ -63,7 +64,8 @@ class Job:
 def run_job(where: Where, job: Job) -> Artifact:
     """Train where it is not done yet; a killed training goes on from its last saved state.
 
-    The artifact holds `model/` (a sentence-transformers folder) and history.parquet.
+    The artifact holds `model/` (a sentence-transformers folder), history.parquet, and approved.npy: the pairs that no
+    batch takes for negatives although no list holds them as positives, sorted `query row * passages + passage row`.
     """
 
     def build(folder: Path, state: Path) -> Mapping[str, Any]:
@@ -79,11 +81,18 @@ def run_job(where: Where, job: Job) -> Artifact:
         evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
         with progress(f"{job.step} {job.start.system}", job.plan.steps, "steps") as tick:
             trained = train_student(student, lists, job.plan, evaluate, state, tick)
+        np.save(folder / "approved.npy", lists.approved)
         student.save(folder / "model")
         write_history(folder, trained.history)
         fingerprint = fingerprint_folder(folder / "model")
         facts = training_facts(trained, job.measure)
-        return {**facts, "lists": len(lists), "student": fingerprint, "model": described(student)}
+        return {
+            **facts,
+            "lists": len(lists),
+            "approved": len(lists.approved),
+            "student": fingerprint,
+            "model": described(student),
+        }
 
     return make_resumable(where.artifacts_path, job.step, job.code, dict(job.named), job.artifact_inputs(), build)
 

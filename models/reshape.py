@@ -1,0 +1,74 @@
+"""Other students out of one: fewer layers, or weights from scratch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from models.student import Student
+
+
+def cut_layers(student: Student, layers: Sequence[int]) -> None:
+    """Keep some of the transformer's layers, in their order.
+
+    Args:
+        student: Changed in place.
+        layers: Numbers of the layers to keep, from 0, each larger than the one before.
+
+    Raises:
+        ValueError: The numbers are not rising or not there, or the transformer does not keep its layers in one list.
+    """
+    transformer = student.model[0].auto_model
+    config = transformer.config
+    count = int(config.num_hidden_layers)
+    if list(layers) != sorted(set(layers)) or not layers or not 0 <= layers[0] <= layers[-1] < count:
+        raise ValueError(
+            f"layers {list(layers)} of a transformer with {count}: needed rising numbers from 0 to {count - 1}, "
+            "each at most once"
+        )
+    owner, name = _stack(transformer, count)
+    kept = nn.ModuleList([getattr(owner, name)[number] for number in layers])
+    setattr(owner, name, kept)
+    for place, layer in enumerate(kept):
+        numbered: list[Any] = [module for module in layer.modules() if hasattr(module, "layer_idx")]
+        for module in numbered:
+            module.layer_idx = place
+    config.num_hidden_layers = len(kept)
+    for key, value in config.to_dict().items():
+        if key.endswith("layer_types") and isinstance(value, list):
+            setattr(config, key, [value[number] for number in layers])
+
+
+def start_anew(student: Student, seed: int) -> None:
+    """Give every weight the random value that training of this architecture starts from.
+
+    Args:
+        student: Changed in place; tokenizer, pooling and similarity stay.
+        seed: What is drawn follows from it alone.
+    """
+    transformer = student.model[0].auto_model
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh = type(transformer)(transformer.config)
+        transformer.load_state_dict(fresh.state_dict())
+        for part in list(student.model)[1:]:
+            for module in part.modules():
+                if callable(reset := getattr(module, "reset_parameters", None)):
+                    reset()
+
+
+def _stack(transformer: Any, count: int) -> tuple[nn.Module, str]:
+    """The list of layers: the module that holds it, and its name there."""
+    found = [
+        (module, name)
+        for module in transformer.modules()
+        for name, child in module.named_children()
+        if isinstance(child, nn.ModuleList) and len(child) == count
+    ]
+    if len(found) != 1:
+        raise ValueError(
+            f"{type(transformer).__name__} has {len(found)} lists of {count} modules; with any but one it is not "
+            "certain which are its layers, so it cannot be cut"
+        )
+    return found[0]
