@@ -2,9 +2,9 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from tasks.baseline.settings import StudentSettings
 from tasks.denoise.settings import Denoising
@@ -40,6 +40,21 @@ class Recipe(Named):
     training: Training = Field(Training(), description="How the student learns from the judged lists.")
     evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
     promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
+
+    @model_validator(mode="after")
+    def _unlabelled_queries_are_used(self) -> Self:
+        policy, unlabelled = self.denoising.policy, self.mining.unlabelled
+        if policy == "promote" and not unlabelled:
+            raise ValueError(
+                "denoising.policy 'promote' gives positives to queries that nobody labelled, and none is mined: it "
+                "would be 'drop'. Set mining.unlabelled = true"
+            )
+        if unlabelled and policy not in ("promote", "promote_all"):
+            raise ValueError(
+                f"mining.unlabelled is set, and denoising.policy {policy!r} gives no query a positive: what is mined "
+                "for queries without labels would be scored and never used. Use 'promote' or 'promote_all'"
+            )
+        return self
 
 
 def load_recipe(path: Path, overrides: list[str]) -> Recipe:
