@@ -42,20 +42,23 @@ def test_products_of_pairs_survive_letting_pages_go(file: Path) -> None:
 
 
 SEARCH = """
-import resource, sys
+import sys
 import numpy as np
 import faiss, torch
 from tasks.mine.search import top_k
 vectors = np.load(sys.argv[1], mmap_mode="r")
 queries = np.array(vectors[:64])
 top_k(queries, queries, 10)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():  # not ru_maxrss, which begins with what the parent held
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+before = peak()
 top_k(queries, vectors, 100)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print((peak() - before) // 1024)
 """
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells a process's own peak")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """Pitfall 15: a file of 1,200 MB; a block is 128 MB. At most that, the results and 300 MB."""
     rows, width = 1_200_000, 256
@@ -68,4 +71,4 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
     )  # fmt: skip
     block = searching.PASSAGE_BLOCK * width * 4 / 2**20
-    assert 0 < int(done.stdout) <= block + 300
+    assert block <= int(done.stdout) <= block + 300

@@ -56,7 +56,7 @@ class Bench:
         self.run = Run(id=start_run(warehouse, "evaluate", "denoising", "{}", {}), recipe="denoising", where=self.where)
         self.student = StudentSettings(model=student)
         self.visible = write_sparse(data, home / "sparse", sizes.seed)
-        self.sparse = ingest_corpus(self.run, Source(path=home / "sparse", name="sparse"))
+        self.sparse = ingest_corpus(self.run, Source(path=str(home / "sparse"), name="sparse"))
 
     @cached_property
     def warm(self) -> StudentRef:
@@ -92,7 +92,7 @@ class Bench:
 
     def complete(self) -> Artifact:
         """The corpus with all its labels."""
-        return ingest_corpus(self.run, Source(path=self.data, name="complete"))
+        return ingest_corpus(self.run, Source(path=str(self.data), name="complete"))
 
     def truth(self, pairs: pl.DataFrame) -> pl.Series:
         """Which pairs are relevant, seen or hidden; aligned with them."""

@@ -80,8 +80,9 @@ class Amounts:
         """Search for the train queries."""
         rows = self.mined.candidates
         size = rows * sizes.CANDIDATE + self.mined.pairs * sizes.PAIR
-        searches = len(self.mining.miners) * self.mined.queries
-        at_most = ["as many candidates as the ranks allow; filters, and miners that agree, leave fewer"]
+        miners = len(self.mining.miners)  # `earlier` counts as one: none in the first round, one in the second
+        searches = miners * self.mined.queries
+        at_most = [f"all candidates that {miners} miners may find; filters, and miners that agree, leave fewer"]
         assumed = at_most if self.mining.leaves_fewer else []
         return {**amount({"ranking": searches}, size, rows * sizes.STORED_CANDIDATE), "assumed": assumed}
 
