@@ -198,7 +198,8 @@ def test_an_approximate_index_mines_and_reports_its_recall(tmp_path: Path, corpu
     index = {"kind": "hnsw", "looking": 60}
     found, facts = mine(tmp_path, corpus, miners, index=index)
     exact, exact_facts = mine(tmp_path, corpus, miners)
-    assert found.equals(exact)
+    assert found.drop("student_score").equals(exact.drop("student_score"))
+    assert found["student_score"].to_list() == pytest.approx(exact["student_score"].to_list(), abs=1e-6)
     assert facts["recall"] == {"round-1": 1.0} and exact_facts["recall"] == {}
 
 
