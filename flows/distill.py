@@ -23,6 +23,7 @@ from tasks.denoise.task import denoise
 from tasks.evaluate.task import evaluate_rerank
 from tasks.export.task import export
 from tasks.ingest.task import ingest
+from tasks.mine.miners import Miners
 from tasks.mine.task import mine
 from tasks.promote.task import promote
 from tasks.refs import Artifact, Run
@@ -51,7 +52,8 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         long = measure(run, 0, corpus, warmup_long(run, corpus, base.student, longer(recipe), *decides), recipe)
         best = best_of(run, best, long, recipe)
 
-    mined = mine(run, 0, corpus, warm.vectors, recipe.mining)
+    miners = Miners.first(base.miner, warm.miner)
+    mined = mine(run, 0, corpus, miners, recipe.mining)
     teacher = teach(run, lectern_of(corpus, warm, mined), planning_of(recipe))
     scored = score(run, 0, corpus, warm.evaluation, teacher)
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
@@ -59,13 +61,14 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
 
     miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
     for number in rounds:
-        mined = mine(run, number, corpus, miner.vectors, recipe.mining)
+        mined = mine(run, number, corpus, miners, recipe.mining)
         scored = score(run, number, corpus, mined, teacher)
         evidence = evidence_of(corpus, miner, mined, scored, reviewed(run, number, corpus, teacher))
         judged = [denoise(run, number, evidence, teacher, recipe.denoising), *judged]
         students = {"base": base.student, "warm": warm.student, "last": miner.student}
         lesson = lesson_of(recipe, corpus, judged, students)
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
+        miners = miners.then(miner.miner)
         rerank(run, number, corpus, miner, teacher)
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best

@@ -6,6 +6,7 @@ from flows.planned_steps import Steps
 from flows.recipe import Recipe
 from flows.standing import Rounds, longer
 from tasks.artifacts import Artifact
+from tasks.mine.miners import Miners
 from tasks.plan.data import Data
 from tasks.plan.line import Line, Plan
 from tasks.plan.pace import Course, measure_pace
@@ -66,7 +67,8 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
         long = steps.measure(0, steps.warmup(base.student, longer(recipe), "warm-long"))
         best = steps.promote(0, best, long).winner
 
-    mined = steps.mine(0, warm)
+    miners = Miners.first(base.miner, warm.miner)
+    mined = steps.mine(0, miners)
     teacher = steps.teach(warm, mined)
     scored = steps.score_ranked(0, warm, teacher)
     teacher = steps.calibrate(teacher, warm, scored)
@@ -75,10 +77,11 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
     certain = recipe.rounds <= recipe.patience
     for number in rounds:
-        mined = steps.mine(number, miner)
+        mined = steps.mine(number, miners)
         judged = [steps.denoise(number, steps.evidence(number, miner, mined, teacher), teacher), *judged]
         start = start_of(recipe.training, base.student, warm.student, miner.student)
         miner = steps.measure(number, steps.train(number, start, judged))
+        miners = miners.then(miner.miner)
         steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
         decided = steps.promote(number, best, miner)
         best = decided.winner

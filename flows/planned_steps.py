@@ -7,6 +7,7 @@ from pathlib import Path
 from flows.recipe import Recipe
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
+from tasks.mine.miners import BM25, Miner, Miners
 from tasks.plan.amounts import SAME, Amount, Amounts
 from tasks.plan.data import Data
 from tasks.plan.found import Lines, is_there, look, unmade_student, unmade_teacher, unnamed
@@ -26,6 +27,11 @@ class Measured:
     student: StudentRef
     vectors: Artifact
     evaluation: Artifact
+
+    @property
+    def miner(self) -> Miner:
+        """What mining asks."""
+        return Miner(system=self.student.system, vectors=self.vectors)
 
 
 @dataclass(frozen=True)
@@ -124,12 +130,14 @@ class Steps:
         self._add(decision.artifact, number, "promote", what, self.amounts.promote())
         return Decided(challenger if decision.promoted else incumbent, decision)
 
-    def mine(self, number: int, miner: Measured) -> Artifact:
+    def mine(self, number: int, miners: Miners) -> Artifact:
         """Candidates of the train queries."""
         from tasks.mine.mining import mine_candidates
 
-        mined = look(partial(mine_candidates, self.root, self.corpus, miner.vectors, self.recipe.mining))
-        return self._add(mined, number, "mine", f"by {miner.student.system}", self.amounts.mine())
+        names = [miner.system for miner in miners.asked(self.recipe.mining)]
+        names += [BM25] if BM25 in self.recipe.mining.miners else []
+        mined = look(partial(mine_candidates, self.root, self.corpus, miners, self.recipe.mining))
+        return self._add(mined, number, "mine", f"by {', '.join(names)}", self.amounts.mine())
 
     def teach(self, warm: Measured, mined: Artifact) -> TeacherRef:
         """The ready teacher, or one that is taught."""

@@ -62,6 +62,21 @@ class Recipe(Named):
         object.__setattr__(self, "budget", 1.0)
         return self
 
+    @model_validator(mode="after")
+    def _unlabelled_queries_are_used(self) -> Self:
+        policy, unlabelled = self.denoising.policy, self.mining.unlabelled
+        if policy == "promote" and not unlabelled:
+            raise ValueError(
+                "denoising.policy 'promote' gives positives to queries that nobody labelled, and none is mined: it "
+                "would be 'drop'. Set mining.unlabelled = true"
+            )
+        if unlabelled and policy not in ("promote", "promote_all"):
+            raise ValueError(
+                f"mining.unlabelled is set, and denoising.policy {policy!r} gives no query a positive: what is mined "
+                "for queries without labels would be scored and never used. Use 'promote' or 'promote_all'"
+            )
+        return self
+
 
 def _part(steps: int, share: float) -> int:
     """A share of some steps, at least one where there are any."""

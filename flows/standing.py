@@ -6,6 +6,7 @@ from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened
+from tasks.mine.miners import Miner
 from tasks.promote.deciding import Decision
 from tasks.promote.task import promote
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
@@ -30,6 +31,11 @@ class Measured(Settings):
     def contender(self) -> tuple[StudentRef, Artifact]:
         """What promotion compares."""
         return self.student, self.evaluation
+
+    @property
+    def miner(self) -> Miner:
+        """What mining asks."""
+        return Miner(system=self.student.system, vectors=self.vectors)
 
 
 def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe) -> Measured:

@@ -224,7 +224,7 @@ def test_a_list_with_a_test_query_is_refused(tmp_path: Path) -> None:
 def test_a_listwise_teacher_needs_calibration_where_a_probability_decides(tmp_path: Path) -> None:
     """Pitfall 7: its logits have no absolute scale, so any threshold on them is an accident."""
     known = evidence(tmp_path, CANDIDATES, some_logits())
-    for policy in ("drop", "soften"):
+    for policy in ("drop", "soften", "promote", "promote_all", "calibrated"):
         with pytest.raises(ValueError, match="trained on lists or an ensemble, is not calibrated"):
             judge_candidates(tmp_path, known, teacher(listwise=True), Denoising(policy=policy))  # type: ignore[arg-type]
     for policy in ("keep", "margin"):

@@ -13,7 +13,9 @@ from tiny_corpus import make_corpus
 import tasks.mine.search as searching
 from tasks.artifacts import Artifact, make_artifact
 from tasks.mine.excluded import plain_form
-from tasks.mine.mining import mine_candidates, window
+from tasks.mine.miners import Miner, Miners
+from tasks.mine.mining import mine_candidates
+from tasks.mine.retrieve import flat
 from tasks.mine.search import top_k
 from tasks.mine.settings import Mining
 from warehouse.texts import text_hash
@@ -69,12 +71,7 @@ def test_minus_one_of_a_search_is_no_passage() -> None:
     """Pitfall 17: -1 read as an index is the last passage."""
     scores = np.array([[0.9, 0.5, -np.inf]], np.float32)
     rows = np.array([[4, 2, -1]])
-    nothing = pl.DataFrame(
-        {"query_row": [0], "passage_row": [99]}, schema={"query_row": pl.Int64, "passage_row": pl.Int64}
-    )
-    found = window([0], scores, rows, nothing, Mining(depth=3, last_rank=3))
-    assert found["passage_row"].to_list() == [4, 2]
-    assert found["rank"].to_list() == [1, 2]
+    assert flat(np.array([7]), scores, rows).rows() == [(7, 4, np.float32(0.9)), (7, 2, np.float32(0.5))]
 
 
 PASSAGES = [f"passage number {number}" for number in range(30)]
@@ -87,6 +84,12 @@ LABELS = [
     ("dev one", PASSAGES[3], 1),
     ("test one", PASSAGES[4], 1),
 ]
+
+
+def by(vectors: Artifact) -> Miners:
+    """The same student in every part."""
+    miner = Miner(system="warm", vectors=vectors)
+    return Miners.first(miner, miner)
 
 
 def make_vectors(root: Path, corpus: Artifact, seed: int = 0) -> Artifact:
@@ -127,7 +130,7 @@ def test_a_window_counts_ranks_after_known_positives_are_out(tmp_path: Path, fir
     """Pitfall 18: ranks counted before, or after other filters, make “3–9” mean something else."""
     corpus = make_corpus(tmp_path, PASSAGES, QUERIES, LABELS)
     vectors = make_vectors(tmp_path, corpus)
-    artifact = mine_candidates(tmp_path, corpus, vectors, Mining(depth=depth, first_rank=first, last_rank=last))
+    artifact = mine_candidates(tmp_path, corpus, by(vectors), Mining(depth=depth, first_rank=first, last_rank=last))
     known = {"train one": {PASSAGES[0], PASSAGES[1]}, "train two": {PASSAGES[0]}}
     expected = expected_lists(corpus, vectors, known)
     assert mined_lists(artifact, PASSAGES) == {
@@ -142,7 +145,7 @@ def test_a_window_counts_ranks_after_known_positives_are_out(tmp_path: Path, fir
 
 def test_pairs_are_the_candidates_and_the_labelled_positives_once(tmp_path: Path) -> None:
     corpus = make_corpus(tmp_path, PASSAGES, QUERIES, LABELS)
-    artifact = mine_candidates(tmp_path, corpus, make_vectors(tmp_path, corpus), Mining(depth=5, last_rank=5))
+    artifact = mine_candidates(tmp_path, corpus, by(make_vectors(tmp_path, corpus)), Mining(depth=5, last_rank=5))
     candidates = pl.read_parquet(artifact.file("candidates.parquet")).select("query_hash", "passage_hash").rows()
     positives = [(text_hash(query), text_hash(passage)) for query, passage, grade in LABELS[:4] if grade > 0]
     assert pl.read_parquet(artifact.file("pairs.parquet")).rows() == sorted({*candidates, *positives})
@@ -151,7 +154,7 @@ def test_pairs_are_the_candidates_and_the_labelled_positives_once(tmp_path: Path
 
 def test_only_train_queries_with_a_positive_are_mined(tmp_path: Path) -> None:
     corpus = make_corpus(tmp_path, PASSAGES, QUERIES, LABELS)
-    artifact = mine_candidates(tmp_path, corpus, make_vectors(tmp_path, corpus), Mining(depth=5, last_rank=5))
+    artifact = mine_candidates(tmp_path, corpus, by(make_vectors(tmp_path, corpus)), Mining(depth=5, last_rank=5))
     assert set(mined_lists(artifact, PASSAGES)) == {text_hash("train one"), text_hash("train two")}
 
 
@@ -160,7 +163,7 @@ def test_a_train_label_on_a_test_query_is_refused(tmp_path: Path) -> None:
     labels = pl.read_parquet(corpus.file("labels.parquet"))
     labels.with_columns(split=pl.lit("train")).write_parquet(corpus.path / "labels.parquet")
     with pytest.raises(ValueError, match="2 train labels belong to queries of other splits"):
-        mine_candidates(tmp_path, corpus, make_vectors(tmp_path, corpus), Mining())
+        mine_candidates(tmp_path, corpus, by(make_vectors(tmp_path, corpus)), Mining())
 
 
 def test_duplicates_of_a_positive_and_the_query_itself_are_never_candidates(tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_duplicates_of_a_positive_and_the_query_itself_are_never_candidates(tmp_
     passages = [*PASSAGES, *doubles]
     corpus = make_corpus(tmp_path, passages, QUERIES, LABELS)
     vectors = make_vectors(tmp_path, corpus)
-    artifact = mine_candidates(tmp_path, corpus, vectors, Mining(depth=40, last_rank=40))
+    artifact = mine_candidates(tmp_path, corpus, by(vectors), Mining(depth=40, last_rank=40))
     lists = mined_lists(artifact, passages)
     out = {"train one": {*PASSAGES[:2], *doubles}, "train two": {PASSAGES[0], doubles[0]}}
     assert lists == {text_hash(query): found for query, found in expected_lists(corpus, vectors, out).items()}
@@ -181,7 +184,7 @@ def test_a_list_is_as_deep_as_asked_however_many_positives_rank_above(tmp_path: 
     """Pitfall 17: retrieving only `depth` and then taking out positives gives fewer than asked."""
     labels = [("train one", passage, 1) for passage in PASSAGES[:20]] + [("train two", PASSAGES[0], 1)]
     corpus = make_corpus(tmp_path, PASSAGES, QUERIES, labels)
-    artifact = mine_candidates(tmp_path, corpus, make_vectors(tmp_path, corpus), Mining(depth=10, last_rank=10))
+    artifact = mine_candidates(tmp_path, corpus, by(make_vectors(tmp_path, corpus)), Mining(depth=10, last_rank=10))
     assert {len(found) for found in mined_lists(artifact, PASSAGES).values()} == {10}
     assert artifact.facts["short_lists"] == 0
 
@@ -189,7 +192,7 @@ def test_a_list_is_as_deep_as_asked_however_many_positives_rank_above(tmp_path: 
 def test_lists_that_the_corpus_cannot_fill_are_counted(tmp_path: Path) -> None:
     """Pitfall 19: too few survivors are reported, never filled up."""
     corpus = make_corpus(tmp_path, PASSAGES[:5], QUERIES, LABELS)
-    artifact = mine_candidates(tmp_path, corpus, make_vectors(tmp_path, corpus), Mining(depth=4, last_rank=4))
+    artifact = mine_candidates(tmp_path, corpus, by(make_vectors(tmp_path, corpus)), Mining(depth=4, last_rank=4))
     lengths = sorted(len(found) for found in mined_lists(artifact, PASSAGES).values())
     assert lengths == [3, 4]
     assert artifact.facts["short_lists"] == 1
@@ -199,15 +202,19 @@ def test_vectors_of_another_corpus_are_refused(tmp_path: Path) -> None:
     """Pitfall 6: rows of one corpus read as rows of another."""
     small, large = (make_corpus(tmp_path, PASSAGES[:size], QUERIES, LABELS) for size in (20, 30))
     with pytest.raises(ValueError, match="20 rows and the corpus 30 passages"):
-        mine_candidates(tmp_path, large, make_vectors(tmp_path, small), Mining())
+        mine_candidates(tmp_path, large, by(make_vectors(tmp_path, small)), Mining())
 
 
 def test_other_settings_are_another_artifact(tmp_path: Path) -> None:
     """Pitfall 2: a step skipped because a file exists, though its settings changed."""
     corpus = make_corpus(tmp_path, PASSAGES, QUERIES, LABELS)
     vectors = make_vectors(tmp_path, corpus)
-    ten, five, again = (mine_candidates(tmp_path, corpus, vectors, Mining(depth=10, last_rank=n)) for n in (10, 5, 10))
-    other = mine_candidates(tmp_path, corpus, make_vectors(tmp_path, corpus, seed=7), Mining(depth=10, last_rank=10))
+    ten, five, again = (
+        mine_candidates(tmp_path, corpus, by(vectors), Mining(depth=10, last_rank=n)) for n in (10, 5, 10)
+    )
+    other = mine_candidates(
+        tmp_path, corpus, by(make_vectors(tmp_path, corpus, seed=7)), Mining(depth=10, last_rank=10)
+    )
     assert ten == again
     assert len({ten.fingerprint, five.fingerprint, other.fingerprint}) == 3
 

@@ -1,6 +1,7 @@
 """What the README says can be typed, works as written."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import warehouse_samples as sample
 from typer.testing import CliRunner
 
 from flows.cli.main import app
+from flows.recipe import Recipe
 from warehouse.queries import select
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +28,13 @@ def test_every_query_runs_and_finds_something(tmp_path: Path, sql: str) -> None:
     sample.play_round(warehouse, run, tmp_path)
     columns, rows = select(warehouse, sql)
     assert len(columns) >= 4 and rows
+
+
+@pytest.mark.parametrize("part", re.findall(r"```toml\n(.*?)```", README, re.DOTALL))
+def test_every_part_of_a_recipe_can_be_read(part: str) -> None:
+    needed = {"name": "readme", "source": {"path": "data"}, "student": {"model": "student"}}
+    recipe = Recipe.model_validate({**needed, **tomllib.loads(part)})
+    assert recipe != Recipe.model_validate(needed), "every part changes something"
 
 
 def test_every_command_exists() -> None:

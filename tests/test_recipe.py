@@ -104,3 +104,17 @@ def test_every_setting_is_described() -> None:
         for key, field in table["properties"].items():
             own = field.get("description") or tables.get(field.get("$ref", "").rpartition("/")[2], {})
             assert own, f"{name}.{key} has no description"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [("denoising.policy=promote", "would be 'drop'"), ("mining.unlabelled=true", "scored and never used")],
+)
+def test_queries_without_labels_are_mined_exactly_where_they_can_get_a_positive(
+    tmp_path: Path, override: str, message: str
+) -> None:
+    """A run that scores thousands of pairs for nothing, or a policy that silently is another one."""
+    path = written(tmp_path, SMALL)
+    with pytest.raises(ValueError, match=message):
+        load_recipe(path, [override])
+    assert load_recipe(path, ["denoising.policy=promote", "mining.unlabelled=true"]).mining.unlabelled

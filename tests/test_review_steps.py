@@ -15,6 +15,7 @@ from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.denoise.settings import Denoising
 from tasks.denoise.task import denoise
 from tasks.encode import encode
+from tasks.mine.miners import Miner, Miners
 from tasks.mine.settings import Mining
 from tasks.mine.task import mine
 from tasks.record import record, warehouse_of
@@ -48,7 +49,9 @@ def play(where: Where, models: tuple[StudentRef, TeacherRef]) -> tuple[Run, Arti
     load_corpus(warehouse, run.id, "tiny", corpus.path, corpus.fingerprint)
     record(run, corpus, 0)
     vectors = bare(encode)(run, 1, corpus, models[0])
-    mined = bare(mine)(run, 1, corpus, vectors, Mining(depth=8, last_rank=8))
+    miner = Miner(system="warm", vectors=vectors)
+    miners = Miners.first(miner, miner)
+    mined = bare(mine)(run, 1, corpus, miners, Mining(depth=8, last_rank=8))
     scored = bare(score)(run, 1, corpus, mined, models[1])
     said = bare(review)(run, 1, corpus)
     people = Reviewed(labels=said, scored=bare(score)(run, 1, corpus, said, models[1])) if said else None

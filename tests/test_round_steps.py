@@ -12,6 +12,7 @@ from tasks.denoise.evidence import Evidence
 from tasks.denoise.settings import Denoising
 from tasks.denoise.task import denoise
 from tasks.encode import encode
+from tasks.mine.miners import Miner, Miners
 from tasks.mine.settings import Mining
 from tasks.mine.task import mine
 from tasks.record import record, warehouse_of
@@ -39,7 +40,9 @@ def run_once(home: Path, student: StudentRef, teacher: TeacherRef) -> tuple[Run,
     load_corpus(warehouse, run.id, "tiny", corpus.path, corpus.fingerprint)
     record(run, corpus, 0)
     vectors = bare(encode)(run, 1, corpus, student)
-    mined = bare(mine)(run, 1, corpus, vectors, Mining(depth=8, last_rank=8))
+    miner = Miner(system="warm", vectors=vectors)
+    miners = Miners.first(miner, miner)
+    mined = bare(mine)(run, 1, corpus, miners, Mining(depth=8, last_rank=8))
     scored = bare(score)(run, 1, corpus, mined, teacher)
     known = Evidence(corpus=corpus, vectors=vectors, mined=mined, scored=scored)
     return run, mined, bare(denoise)(run, 1, known, teacher, Denoising(policy="soften"))

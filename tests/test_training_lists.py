@@ -12,7 +12,7 @@ from models.lists import Role
 from models.runtime import Runtime
 from models.student import Student
 from tasks.artifacts import Artifact
-from tasks.train.arrays import Texts, labelled_lists, training_lists
+from tasks.train.arrays import Texts, labelled_lists, pair_keys, training_lists
 from warehouse.texts import text_hash
 
 PASSAGES = ["read file", "write file", "sort list", "join table", "mean number", "plot tree"]
@@ -154,3 +154,24 @@ def test_what_an_earlier_round_approved_is_no_negative_and_the_newest_verdict_co
     row = int(np.flatnonzero(lists.queries[batch.lists] == asked)[0])
     place = [list(tokens) for tokens in batch.passages].index(list(lists.passage_tokens[shown]))
     assert batch.forbidden[row, place]
+
+
+def test_a_promoted_passage_is_the_positive_of_a_query_that_nobody_labelled(tmp_path: Path, student: Student) -> None:
+    """Pitfall 24: and no in-batch negative of it, where another row has it too."""
+    corpus = make_corpus(tmp_path, PASSAGES, {**QUERIES, "how to join": ""}, LABELS)
+    frame = pl.concat(
+        [
+            judged(),
+            verdicts(
+                ("how to join", "join table", "promoted", 1.0, 4.0),
+                ("how to join", "plot tree", "negative", 1.0, -4.0),
+            ),
+        ]
+    )
+    lists = training_lists(corpus, frame, student)
+    texts = Texts.read(corpus)
+    number = [texts.queries["text"][int(row)] for row in lists.queries].index("how to join")
+    part = lists.roles[lists.starts[number] : lists.starts[number + 1]]
+    assert sorted(map(Role, part)) == sorted([Role.POSITIVE, Role.NEGATIVE])
+    keys = pl.DataFrame({"query_hash": [text_hash("how to join")], "passage_hash": [text_hash("join table")]})
+    assert pair_keys(texts, keys)[0] in lists.known

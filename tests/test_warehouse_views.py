@@ -49,7 +49,14 @@ def test_every_table_view_column_and_macro_is_described(wh: Warehouse) -> None:
         "(SELECT count(*) FROM duckdb_views() WHERE NOT internal), "
         "(SELECT count(*) FROM duckdb_functions() WHERE NOT internal)",
     )
-    assert counted == (21, 23, 2)
+    assert counted == (21, 25, 2)
+
+
+def test_what_mining_left_out_is_counted_by_miner(wh: Warehouse) -> None:
+    """Pitfall 19: candidates that are silently fewer than asked for."""
+    counts = sample.rows(wh, "SELECT run, round, miner, fate, passages, share FROM mining_counts ORDER BY fate")
+    assert counts == [(1, 1, "warm", "kept", 6, 0.75), (1, 1, "warm", "near duplicate", 2, 0.25)]
+    assert sample.rows(wh, "SELECT round, miner, recall FROM mining_recall") == [(1, "warm", 0.875)]
 
 
 def test_scored_candidates_show_ids_texts_score_label_and_verdict(wh: Warehouse) -> None:

@@ -129,7 +129,7 @@ def play_round(wh: Warehouse, run: int, folder: Path) -> None:
     """Load one whole round: mined, scored, denoised, evaluated."""
     register_model(wh, "teacher", "big", "t1", {"a": 1.0, "b": 0.0, "activation": "identity"})
     steps = {
-        "mine": about("mine", "m1"),
+        "mine": about("mine", "m1", lists={"warm": {"kept": 6, "near duplicate": 2}}, recall={"warm": 0.875}),
         "score": about("score", "s1", {"teacher": "t1"}, pairs=8, new=6, reused=2, tokens=42, truncated=1),
         "denoise": about("denoise", "j1"),
         "evaluate": about("evaluate", "e1"),

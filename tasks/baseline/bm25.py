@@ -35,6 +35,24 @@ def tokenize(text: str) -> list[str]:
     return tokens
 
 
+class Bm25:
+    """An index of passages' words."""
+
+    def __init__(self, texts: pl.Series) -> None:
+        import bm25s
+
+        corpus = [tokenize(text) for text in texts]
+        self.known = any(corpus)
+        self.index = bm25s.BM25(k1=K1, b=B)
+        if self.known:
+            self.index.index(corpus, show_progress=False)
+
+    def search(self, text: str, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and scores of the passages that share a word with the query, best first, at most `depth`."""
+        tokens = self.index.get_tokens_ids(tokenize(text)) if self.known else []
+        return best(self.index.get_scores_from_ids(tokens), depth) if tokens else best(np.empty(0), depth)
+
+
 def search_bm25(passages: pl.DataFrame, queries: pl.DataFrame, depth: int, tick: Tick) -> pl.DataFrame:
     """Rank passages for each query; a passage that shares no word with the query is not a hit.
 
@@ -49,20 +67,11 @@ def search_bm25(passages: pl.DataFrame, queries: pl.DataFrame, depth: int, tick:
     Returns:
         `query_hash, passage_hash, rank, score`, in query order, then by rank.
     """
-    import bm25s
-
-    corpus = [tokenize(text) for text in passages["text"]]
-    known = any(corpus)
-    index = bm25s.BM25(k1=K1, b=B)
-    if known:
-        index.index(corpus, show_progress=False)
-    hashes = passages["hash"].to_numpy()
+    index, hashes = Bm25(passages["text"]), passages["hash"].to_numpy()
     found = []
     for query_hash, text in queries.select("hash", "text").iter_rows():
-        tokens = index.get_tokens_ids(tokenize(text)) if known else []
-        if tokens:
-            rows, scores = best(index.get_scores_from_ids(tokens), depth)
-            found.append(_hits(query_hash, hashes[rows], scores))
+        rows, scores = index.search(text, depth)
+        found.append(_hits(query_hash, hashes[rows], scores))
         tick(1)
     return pl.concat([_hits(0, hashes[:0], np.empty(0)), *found])
 

@@ -40,13 +40,14 @@ def judge_candidates(root: Path, evidence: Evidence, teacher: TeacherRef, settin
         settings: Policy and thresholds.
 
     Raises:
-        ValueError: A mined query is not a train query, or the policy needs a probability (or the blend a
+        ValueError: A mined query belongs to dev or test, or the policy needs a probability (or the blend a
             scale) that this teacher doesn't have.
     """
     _check_scale(teacher, settings)
 
     def build(folder: Path) -> Mapping[str, Any]:
         pairs = gather(evidence)
+        _check_positives(pairs, settings)
         verdicts = judge(with_judgement(pairs, teacher), rules(settings))
         verdicts = verdicts.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items()).sort(KEYS)
         verdicts.write_parquet(folder / "verdicts.parquet", compression="zstd")
@@ -117,12 +118,12 @@ def with_judgement(pairs: pl.DataFrame, teacher: TeacherRef) -> pl.DataFrame:
 def facts(verdicts: pl.DataFrame) -> dict[str, Any]:
     """Count verdicts, and how long the training lists are."""
     counts = dict(verdicts.group_by("verdict").len().iter_rows())
-    in_list = (pl.col("weight") > 0) & (pl.col("verdict") != "positive")
+    in_list = (pl.col("weight") > 0) & ~pl.col("verdict").is_in(["positive", "promoted"])
     lengths = verdicts.group_by("query_hash").agg(length=in_list.sum())["length"]
     negatives = verdicts.group_by("query_hash").agg(n=(pl.col("verdict") == "negative").sum())["n"]
     return {
         "verdicts": {name: int(counts.get(name, 0)) for name in VERDICTS},
-        "false_negatives": int(counts.get("approved", 0)),
+        "false_negatives": int(counts.get("approved", 0) + counts.get("promoted", 0)),
         "queries": len(lengths),
         "queries_without_negatives": int((negatives == 0).sum()),
         "empty_lists": int((lengths == 0).sum()),
@@ -136,16 +137,33 @@ def _check_scale(teacher: TeacherRef, settings: Denoising) -> None:
             f"teacher {teacher.name!r} is blended at weight {teacher.blend.weight} and not calibrated: the mix of "
             "standardised values has no logit scale until a and b are fitted on dev"
         )
-    if teacher.listwise and not teacher.calibrated and settings.policy in NEEDS_PROBABILITY:
+    if teacher.listwise and not teacher.calibrated and settings.policy in (*NEEDS_PROBABILITY, "calibrated"):
         raise ValueError(
-            f"policy {settings.policy!r} needs probabilities, and teacher {teacher.name!r}, trained on lists or an "
-            "ensemble, is not calibrated: its logits have no absolute scale. Calibrate it on dev, or use margin or keep"
+            f"policy {settings.policy!r} compares scores of queries, and teacher {teacher.name!r}, trained on "
+            "lists or an ensemble, is not calibrated: its logits have no absolute scale. Calibrate it on dev, or use "
+            "margin or keep"
+        )
+    if teacher.members and teacher.blend.weight == 1.0 and settings.policy == "margin":
+        raise ValueError(
+            f"policy 'margin' counts {settings.margin} logits, and those of the ensemble {teacher.name!r} are means of "
+            "standardised ones (deviation 1): hardly a candidate would be a negative. Use soften, drop or calibrated"
+        )
+
+
+def _check_positives(pairs: pl.DataFrame, settings: Denoising) -> None:
+    if settings.policy != "calibrated":
+        return
+    scored = pairs.filter(pl.col("labelled") & pl.col("logit").is_not_null()).height
+    if scored * min(settings.quantile, 1 - settings.quantile) < 1:
+        raise ValueError(
+            f"policy 'calibrated' reads the quantile {settings.quantile} off the scores of known positives, and "
+            f"{scored} of them are scored: too few for a threshold that isn't an accident"
         )
 
 
 def _check_train(candidates: pl.DataFrame, queries: pl.DataFrame) -> None:
     named = candidates.select(hash="query_hash").unique().join(queries, on="hash", how="left")
-    astray = named.filter(pl.col("split").is_null() | (pl.col("split") != "train"))
+    astray = named.filter(~pl.col("split").is_in(["train", ""]).fill_null(False))
     if astray.height:
         text, split = astray.sort("hash").row(0, named=True)["text"], astray.sort("hash").row(0, named=True)["split"]
         raise ValueError(

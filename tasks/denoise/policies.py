@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.denoise.settings import Denoising
 
-NEEDS_PROBABILITY = ("drop", "soften")
+NEEDS_PROBABILITY = ("drop", "promote", "promote_all", "soften")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,15 @@ class Rule:
 
 def rules(settings: Denoising) -> list[Rule]:
     """List a policy's rules in order: first those of every policy, then its own."""
-    of_policy = {"keep": _keep, "drop": _drop, "margin": _margin, "soften": _soften}
+    of_policy = {
+        "keep": _keep,
+        "drop": _drop,
+        "promote": _promote,
+        "promote_all": _promote_all,
+        "margin": _margin,
+        "soften": _soften,
+        "calibrated": _calibrated,
+    }
     return [*_common(), *of_policy[settings.policy](settings)]
 
 
@@ -95,6 +103,52 @@ def _drop(settings: Denoising) -> list[Rule]:
             "ambiguous",
             pl.format("probability {} lies between {} and {}", _p(), pl.lit(low), pl.lit(high)),
             0.0,
+        ),
+    ]
+
+
+def _promote(settings: Denoising) -> list[Rule]:
+    """RocketQA's augmentation: a query that nobody labelled gets its best candidate as positive, or is not used."""
+    high = settings.promote_above
+    unlabelled = ~pl.col("labelled").any().over("query_hash")
+    eligible = ~pl.col("labelled") & (pl.col("rank") <= settings.promote_depth) & pl.col("probability").is_not_null()
+    order = pl.struct(-pl.when(eligible).then(pl.col("probability")).fill_null(-1.0), "rank", "passage_hash")
+    new = unlabelled & eligible & (order.rank("ordinal").over("query_hash") == 1) & (pl.col("probability") > high)
+    reason = pl.format(
+        "probability {} is above {}, the best of ranks 1 to {}; nobody labelled this query",
+        *(_p(), pl.lit(high), pl.lit(settings.promote_depth)),
+    )
+    unused = pl.format("; used for nothing: nobody labelled this query, and no probability is above {}", pl.lit(high))
+    idle = unlabelled & ~new.any().over("query_hash")
+    idle_rules = [
+        Rule(idle & rule.when, rule.verdict, pl.concat_str(rule.reason, unused), 0.0) for rule in _drop(settings)
+    ]
+    return [Rule(new, "promoted", reason, 1.0), *idle_rules, *_drop(settings)]
+
+
+def _promote_all(settings: Denoising) -> list[Rule]:
+    """SimLM: the teacher's approval makes a positive."""
+    probability, high = pl.col("probability"), settings.approve
+    return [
+        Rule(probability >= high, "promoted", pl.format("probability {} reaches {}", _p(), pl.lit(high)), 1.0),
+        Rule(probability.is_not_null(), "negative", pl.format("probability {} is below {}", _p(), pl.lit(high)), 1.0),
+    ]
+
+
+def _calibrated(settings: Denoising) -> list[Rule]:
+    """Approve of what scores like the known positives, whatever the teacher's scale."""
+    threshold = pl.when(pl.col("labelled")).then(pl.col("judgement")).quantile(settings.quantile, "linear")
+    judgement, share = pl.col("judgement"), pl.lit(f"{1 - settings.quantile:.0%}")
+    shown = (_shown("judgement", 2), threshold.round(2), share)
+    return [
+        Rule(
+            judgement >= threshold, "approved", pl.format("logit {} reaches {}, as {} of the positives do", *shown), 0.0
+        ),
+        Rule(
+            judgement.is_not_null(),
+            "negative",
+            pl.format("logit {} is below {}, which {} of the positives reach", *shown),
+            1.0,
         ),
     ]
 

@@ -13,13 +13,16 @@ def plain_form(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def train_queries(queries: pl.DataFrame, labels: pl.DataFrame, share: float = 1.0) -> pl.DataFrame:
+def train_queries(
+    queries: pl.DataFrame, labels: pl.DataFrame, share: float = 1.0, unlabelled: bool = False
+) -> pl.DataFrame:
     """The train queries that have a positive, with their rows: `row, hash, text`, in row order.
 
     Args:
         queries: `hash, text, split`, row-aligned with the query vectors.
         labels: `query_hash, passage_hash, grade, split`.
         share: Of them, those with the smallest hashes; at least one.
+        unlabelled: Also those that belong to no split, because nobody labelled them.
 
     Raises:
         ValueError: A train label belongs to a query of another split; mining it would train on the test.
@@ -36,10 +39,11 @@ def train_queries(queries: pl.DataFrame, labels: pl.DataFrame, share: float = 1.
             f"{astray.height} train labels belong to queries of other splits, first {text[:80]!r} of {split!r}; "
             "training on them would make every measure on that split worthless"
         )
+    has_positive = pl.col("hash").is_in(positives["query_hash"].unique().implode())
+    asked = (pl.col("split") == "train") & has_positive
     found = (
         queries.with_row_index("row")
-        .filter(pl.col("split") == "train")
-        .join(positives.select(hash="query_hash").unique(), on="hash", how="semi")
+        .filter(asked | (pl.col("split") == "") if unlabelled else asked)
         .select(pl.col("row").cast(pl.Int64), "hash", "text")
     )
     return found.sort("hash").head(math.ceil(share * found.height)).sort("row")

@@ -1,23 +1,33 @@
-"""Finding candidates: retrieve, take out what is known, count ranks, keep the window."""
+"""Finding candidates: retrieve, take out what is known, count ranks, filter, pick, join."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from tasks.artifacts import Artifact, make_artifact
-from tasks.mine.excluded import WHY, excluded_rows, train_queries
-from tasks.mine.search import QUERY_BLOCK, Scores, top_k
+from tasks.baseline.bm25 import tokenize
+from tasks.mine.excluded import WHY
+from tasks.mine.ground import Ground, retrievers
+from tasks.mine.mapped import Rows
+from tasks.mine.miners import Miners
+from tasks.mine.near import NearDuplicates
+from tasks.mine.retrieve import Retriever, fuse, retrieve, unite
 from tasks.mine.settings import Mining
-from tasks.progress import Tick, progress
+from tasks.mine.window import FATES, KEPT, WIDENED, settle
+from tasks.progress import progress
 
-VERSION = 1
+VERSION = 2
 KEYS = ["query_hash", "passage_hash"]
+SPAN = 16_384  # queries whose lists are in memory at once; each span reads the passages once
+NEAR = "near duplicate"
+COLUMNS = ["query_row", "passage_row", "rank", "similarity", "miner"]
 
 
-def mine_candidates(root: Path, corpus: Artifact, vectors: Artifact, settings: Mining) -> Artifact:
+def mine_candidates(root: Path, corpus: Artifact, miners: Miners, settings: Mining) -> Artifact:
     """Mine every train query that has a positive.
 
     Writes candidates.parquet (`query_hash, passage_hash, rank, student_score, miner`, by query and rank) and
@@ -26,132 +36,133 @@ def mine_candidates(root: Path, corpus: Artifact, vectors: Artifact, settings: M
     Args:
         root: Folder of all artifacts.
         corpus: passages, queries and labels.
-        vectors: Vectors of this corpus by the mining student.
-        settings: Depth and window.
+        miners: The students there are, with their vectors of this corpus.
+        settings: Who retrieves, window, filters and picks.
 
     Raises:
-        ValueError: There is no train query with a positive, a train label belongs to another split, or the
-            vectors are not those of this corpus.
+        ValueError: There is no train query with a positive, a train label belongs to another split, vectors are not
+            those of this corpus, a threshold is on another scale than the similarity, or nothing is left.
     """
 
     def build(folder: Path) -> Mapping[str, Any]:
-        return _write(folder, corpus, vectors, settings)
+        return _write(folder, Ground.read(corpus, miners.student.vectors, settings), miners, settings)
 
-    inputs = {"corpus": corpus.fingerprint, "vectors": vectors.fingerprint}
+    inputs = {"corpus": corpus.fingerprint, **miners.fingerprints(settings)}
     return make_artifact(root, "mine", VERSION, settings, inputs, build)
 
 
-def _write(folder: Path, corpus: Artifact, vectors: Artifact, settings: Mining) -> dict[str, Any]:
-    names = ("passages", "queries", "labels")
-    passages, queries, labels = (pl.read_parquet(corpus.file(f"{name}.parquet")) for name in names)
-    mined = train_queries(queries, labels, settings.query_share)
-    if not mined.height:
-        raise ValueError(f"{corpus.path}: no train query has a positive label, so there is nothing to mine for")
-    excluded = excluded_rows(mined, passages, labels)
-    with progress("mine", mined.height, "queries") as tick:
-        found = search(_vectors(vectors, len(queries), len(passages)), mined, excluded, settings, tick)
-    candidates = _by_hash(found, passages["hash"], queries["hash"], settings)
-    positives = labels.filter(pl.col("grade") > 0).join(mined, left_on="query_hash", right_on="hash", how="semi")
+def _write(folder: Path, ground: Ground, miners: Miners, settings: Mining) -> dict[str, Any]:
+    asked, recalls = retrievers(ground, miners, settings)
+    search = Search(ground, asked, miners.student.system, settings)
+    rows, found = ground.mined["row"].to_numpy(), []
+    with progress("mine", ground.mined.height, "queries") as tick:
+        for first in range(0, len(rows), SPAN):
+            found.append(search.candidates(rows[first : first + SPAN]))
+            tick(len(rows[first : first + SPAN]))
+    candidates, kept = _enough(ground, pl.concat(found), search, settings)
+    positives = ground.labels.filter(pl.col("grade") > 0).join(kept, left_on="query_hash", right_on="hash", how="semi")
     pairs = pl.concat([candidates.select(KEYS), positives.select(KEYS)]).unique().sort(KEYS)
     candidates.write_parquet(folder / "candidates.parquet", compression="zstd")
     pairs.write_parquet(folder / "pairs.parquet", compression="zstd")
-    return _facts(candidates, pairs, mined, excluded, settings)
+    about = {"pairs": pairs.height, "dropped": ground.mined.height - kept.height}
+    return {**_facts(candidates, ground, settings), **about, "lists": search.told(), "recall": recalls}
 
 
-def search(
-    vectors: tuple[Scores, Scores], mined: pl.DataFrame, excluded: pl.DataFrame, settings: Mining, tick: Tick
-) -> pl.DataFrame:
-    """Retrieve in blocks of queries and keep each query's window.
+@dataclass
+class Search:
+    """Asks the miners for spans of queries, and counts what became of every passage.
 
-    Args:
-        vectors: Query vectors (Q, d) and passage vectors (P, d).
-        mined: `row, hash, text` of the queries to mine for.
-        excluded: `query_row, passage_row` that no list may hold.
-        settings: Depth and window.
-        tick: Called with the number of queries done.
+    Attributes:
+        ground: Texts, labels and vectors.
+        asked: Who retrieves.
+        student: The current student's name; the scores of its own list are similarities.
+        settings: Window, filters, picks and join.
+        fates: How many retrieved passages met which fate, by list and fate.
+    """
+
+    ground: Ground
+    asked: list[Retriever]
+    student: str
+    settings: Mining
+    fates: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        ground = self.ground
+        self.near = NearDuplicates(
+            ground.positives, ground.vectors[1], ground.passages["text"], self.settings, tokenize
+        )
+        self.hashes = dict(ground.mined.select("row", "hash").iter_rows())
+
+    def candidates(self, rows: Rows) -> pl.DataFrame:
+        """Candidates of some queries: `query_row, passage_row, rank, similarity, miner`."""
+        lists = [self._retrieved(each, rows) for each in self.asked]
+        if self.settings.join == "fusion":
+            lists = [fuse(lists, self.settings.fusion_constant, self.settings.depth)]
+        named = ["hybrid"] if self.settings.join == "fusion" else [each.name for each in self.asked]
+        kept = []
+        for number, (name, each) in enumerate(zip(named, lists, strict=True)):
+            known = each.join(self.ground.lowest_positives, on="query_row", how="left", maintain_order="left")
+            settled = settle(known, self.settings, self.hashes, number)
+            self.fates.update({(name, fate): count for fate, count in settled["fate"].value_counts().iter_rows()})
+            kept.append(settled.filter(pl.col("fate").is_in([KEPT, WIDENED])))
+        return unite(pl.concat([each.select(COLUMNS) for each in kept]))
+
+    def told(self) -> dict[str, dict[str, int]]:
+        """Counts by list and fate, in the order in which a passage meets them."""
+        names = list(dict.fromkeys(name for name, _ in self.fates))
+        return {name: {fate: self.fates[name, fate] for fate in (NEAR, *FATES)} for name in names}
+
+    def _retrieved(self, retriever: Retriever, rows: Rows) -> pl.DataFrame:
+        near: list[pl.DataFrame] = []
+
+        def drop(lists: pl.DataFrame) -> pl.DataFrame:
+            left = lists.join(self.ground.excluded, on=["query_row", "passage_row"], how="anti", maintain_order="left")
+            if not self.settings.near_duplicates:
+                return left
+            near.append(self.near.among(left))
+            return left.join(near[-1], on=["query_row", "passage_row"], how="anti", maintain_order="left")
+
+        found = retrieve(retriever, rows, drop, self.settings.depth)
+        # A query that was asked again has met its near duplicates twice.
+        self.fates[retriever.name, NEAR] += pl.concat(near).unique().height if near else 0
+        own = retriever.name == self.student
+        return found.with_columns(found["score"].alias("similarity") if own else self.ground.similarities(found))
+
+
+def _enough(ground: Ground, found: pl.DataFrame, search: Search, settings: Mining) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Name candidates by their texts' hashes, and leave out queries that have too few, where that was asked for.
 
     Returns:
-        `query_row, passage_row, rank, student_score`, by query row and rank.
+        `query_hash, passage_hash, rank, student_score, miner`; and the `hash` of the queries that stay.
     """
-    most = excluded.group_by("query_row").len()["len"].max()
-    wanted = settings.depth + (int(most) if isinstance(most, int) else 0)
-    windows = []
-    for rows in _blocks(mined["row"].to_numpy()):
-        scores, passage_rows = top_k(vectors[0][rows], vectors[1], wanted)
-        windows.append(window(rows, scores, passage_rows, excluded, settings))
-        tick(len(rows))
-    return pl.concat(windows)
-
-
-def window(
-    query_rows: Any, scores: Scores, passage_rows: Any, excluded: pl.DataFrame, settings: Mining
-) -> pl.DataFrame:
-    """Turn retrieved lists into windows: excluded passages out, ranks counted, the window kept.
-
-    Args:
-        query_rows: Row of each list's query, (n,).
-        scores: Similarities, (n, k), best first.
-        passage_rows: Passage rows, (n, k); -1 where a search found fewer than asked.
-        excluded: `query_row, passage_row` that no list may hold.
-        settings: Depth and window.
-    """
-    length = scores.shape[1]
-    return (
-        pl.DataFrame(
-            {
-                "query_row": np.repeat(np.asarray(query_rows, np.int64), length),
-                "passage_row": np.ascontiguousarray(passage_rows, np.int64).reshape(-1),
-                "student_score": np.ascontiguousarray(scores, np.float32).reshape(-1),
-            }
+    counts = found.group_by("query_row").len()
+    enough = counts.filter(pl.col("len") >= (settings.count or 1))
+    if settings.too_few == "drop":
+        found = found.join(enough, on="query_row", how="semi", maintain_order="left")
+    if not found.height:
+        raise ValueError(
+            f"no candidate is left of what was retrieved for {ground.mined.height} queries: {search.told()}"
         )
-        .filter(pl.col("passage_row") >= 0)
-        .join(excluded, on=["query_row", "passage_row"], how="anti", maintain_order="left")
-        .with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("query_row"))
-        .filter(pl.col("rank").is_between(settings.first_rank, settings.last_rank))
-        .select("query_row", "passage_row", "rank", "student_score")
-    )
-
-
-def _blocks(rows: Any) -> Iterator[Any]:
-    for first in range(0, len(rows), QUERY_BLOCK):
-        yield rows[first : first + QUERY_BLOCK]
-
-
-def _vectors(vectors: Artifact, queries: int, passages: int) -> tuple[Scores, Scores]:
-    """Open the vectors as memory maps: (Q, d), (P, d)."""
-    found = []
-    for name, rows in (("queries", queries), ("passages", passages)):
-        array = np.load(vectors.file(f"{name}.npy"), mmap_mode="r")
-        if len(array) != rows:
-            raise ValueError(
-                f"{vectors.path / name}.npy has {len(array)} rows and the corpus {rows} {name}; "
-                "ranks would point at other texts"
-            )
-        found.append(array)
-    return found[0], found[1]
-
-
-def _by_hash(found: pl.DataFrame, passages: pl.Series, queries: pl.Series, settings: Mining) -> pl.DataFrame:
-    """Name the rows by their texts' hashes."""
     named = found.select(
-        query_hash=queries.gather(found["query_row"]),
-        passage_hash=passages.gather(found["passage_row"]),
+        query_hash=ground.queries["hash"].gather(found["query_row"]),
+        passage_hash=ground.passages["hash"].gather(found["passage_row"]),
         rank="rank",
-        student_score="student_score",
-        miner=pl.lit(settings.miner),
+        student_score="similarity",
+        miner="miner",
     )
-    return named.sort("query_hash", "rank")
+    stay = ground.mined.join(enough, left_on="row", right_on="query_row", how="semi")
+    stay = stay if settings.too_few == "drop" else ground.mined
+    return named.sort("query_hash", "rank", "passage_hash"), stay.select("hash")
 
 
-def _facts(
-    candidates: pl.DataFrame, pairs: pl.DataFrame, mined: pl.DataFrame, excluded: pl.DataFrame, settings: Mining
-) -> dict[str, Any]:
-    lengths = mined.join(candidates.group_by("query_hash").len(), left_on="hash", right_on="query_hash", how="left")
-    asked = settings.last_rank - settings.first_rank + 1
+def _facts(candidates: pl.DataFrame, ground: Ground, settings: Mining) -> dict[str, Any]:
+    lengths = ground.mined.join(
+        candidates.group_by("query_hash").len(), left_on="hash", right_on="query_hash", how="left"
+    )["len"].fill_null(0)
+    asked = settings.count or settings.last_rank - settings.first_rank + 1
     return {
-        "queries": mined.height,
+        "queries": ground.mined.height,
         "candidates": candidates.height,
-        "pairs": pairs.height,
-        "short_lists": lengths.filter(pl.col("len").fill_null(0) < asked).height,
-        "excluded": {why: excluded.filter(pl.col("why") == why).height for why in WHY},
+        "short_lists": int((lengths < asked).sum()),
+        "excluded": {why: ground.excluded.filter(pl.col("why") == why).height for why in WHY},
     }

@@ -34,6 +34,7 @@ class Amounts:
 
         self.data, self.model, self.evaluation = data, size_of(locate(student.model)), evaluation
         self.passages, self.queries = data.passages.height, data.queries.height
+        self.mining = mining
         self.mined = mined_amount(data.passages, data.queries, data.labels, mining)
         self.ranked = ranked_amount(data.labels, self.passages, evaluation)
         self.looked = look_amount(data.passages, data.labels)
@@ -79,7 +80,11 @@ class Amounts:
         """Search for the train queries."""
         rows = self.mined.candidates
         size = rows * sizes.CANDIDATE + self.mined.pairs * sizes.PAIR
-        return amount({"ranking": self.mined.queries}, size, rows * sizes.STORED_CANDIDATE)
+        miners = len(self.mining.miners)  # `earlier` counts as one: none in the first round, one in the second
+        searches = miners * self.mined.queries
+        at_most = [f"all candidates that {miners} miners may find; filters, and miners that agree, leave fewer"]
+        assumed = at_most if self.mining.leaves_fewer else []
+        return {**amount({"ranking": searches}, size, rows * sizes.STORED_CANDIDATE), "assumed": assumed}
 
     def teach(self, settings: Teach) -> Amount:
         """Steps of every fold, and looks at dev."""

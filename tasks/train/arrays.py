@@ -70,8 +70,8 @@ def training_lists(
     listed = verdicts.filter(pl.col("weight") > 0).sort("query_hash", maintain_order=True)
     rows = texts.query_rows(listed["query_hash"])
     queries, counts = np.unique(rows, return_counts=True)
-    # Beside the corpus' own positives those that people found in review, also where no list holds them.
-    reviewed = judged.filter(pl.col("verdict") == "positive")
+    # Beside the corpus' own positives those that people or the teacher found, also where no list holds them.
+    found = judged.filter(pl.col("verdict").is_in(["positive", "promoted"]))
     seen = [each.select(*KEYS, "verdict").filter(pl.col("verdict") != "unscored") for each in (judged, *earlier)]
     newest = pl.concat(seen).unique(KEYS, keep="first", maintain_order=True)
     barred = newest.filter(pl.col("verdict").is_in(["approved", "ambiguous"]))
@@ -83,7 +83,7 @@ def training_lists(
         passages=texts.passage_rows(listed["passage_hash"]),
         roles=_roles(listed["verdict"]),
         targets=listed["judgement"].cast(pl.Float32).fill_null(float("nan")).to_numpy().astype(np.float32),
-        known=pair_keys(texts, pl.concat([positive_pairs(corpus), reviewed.select(KEYS)])),
+        known=pair_keys(texts, pl.concat([positive_pairs(corpus), found.select(KEYS)])),
         approved=pair_keys(texts, barred.select(KEYS)),
     )
 
@@ -111,7 +111,7 @@ def _with_positive(verdicts: pl.DataFrame) -> pl.Series:
 
 def _only_train(verdicts: pl.DataFrame, texts: Texts) -> None:
     split = verdicts.select(hash="query_hash").unique().join(texts.queries, on="hash", how="left")
-    astray = split.filter(pl.col("split").is_null() | (pl.col("split") != "train"))
+    astray = split.filter(~pl.col("split").is_in(["train", ""]).fill_null(False))
     if astray.height:
         raise ValueError(
             f"{astray.height} lists belong to queries outside train (first: {astray['text'][0]!r}); training on them "

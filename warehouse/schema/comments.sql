@@ -110,9 +110,9 @@ COMMENT ON TABLE candidates IS 'What a student retrieved for train queries; know
 COMMENT ON COLUMN candidates.artifact_id IS 'The mine artifact, key in artifacts.';
 COMMENT ON COLUMN candidates.query_key IS 'Key in queries.';
 COMMENT ON COLUMN candidates.passage_key IS 'Key in passages.';
-COMMENT ON COLUMN candidates.rank IS 'Rank by the student, from 1.';
-COMMENT ON COLUMN candidates.student_score IS 'The student''s own similarity.';
-COMMENT ON COLUMN candidates.miner IS 'What retrieved it (a system''s name).';
+COMMENT ON COLUMN candidates.rank IS 'Rank in the retrieved list, from 1; the best one where several retrieved it.';
+COMMENT ON COLUMN candidates.student_score IS 'Similarity by the current student, whoever retrieved it.';
+COMMENT ON COLUMN candidates.miner IS 'Who retrieved it: names of systems, joined by + where several did.';
 
 COMMENT ON TABLE verdicts IS 'What denoising decided about every candidate and every labelled positive of a mined query.';
 COMMENT ON COLUMN verdicts.artifact_id IS 'The denoise artifact, key in artifacts.';

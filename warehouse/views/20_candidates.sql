@@ -19,8 +19,8 @@ COMMENT ON COLUMN scored_candidates.query_id IS 'Id of the query in the run''s c
 COMMENT ON COLUMN scored_candidates.query IS 'Text of the query.';
 COMMENT ON COLUMN scored_candidates.passage_id IS 'Id of the passage in the run''s corpus (the smallest where several share the text).';
 COMMENT ON COLUMN scored_candidates.passage IS 'Text of the passage, title first.';
-COMMENT ON COLUMN scored_candidates.rank IS 'Rank by the student, from 1.';
-COMMENT ON COLUMN scored_candidates.student_score IS 'The student''s own similarity.';
+COMMENT ON COLUMN scored_candidates.rank IS 'Rank in the retrieved list, from 1; the best one where several retrieved it.';
+COMMENT ON COLUMN scored_candidates.student_score IS 'Similarity by the current student, whoever retrieved it.';
 COMMENT ON COLUMN scored_candidates.logit IS 'The teacher''s raw logit; NULL where the pair is not scored.';
 COMMENT ON COLUMN scored_candidates.probability IS 'Calibrated probability of relevance, 0 to 1: the verdict''s, else sigmoid(a * logit + b); NULL where neither is known.';
 COMMENT ON COLUMN scored_candidates.label IS 'Grade given by people: above 0 relevant, 0 not relevant; NULL where nobody judged the pair.';
@@ -29,7 +29,7 @@ COMMENT ON COLUMN scored_candidates.reason IS 'Why it decided so; NULL before de
 COMMENT ON COLUMN scored_candidates.weight IS 'Weight in training; NULL before denoising.';
 COMMENT ON COLUMN scored_candidates.judgement IS 'Training target on the logit scale; NULL before denoising or where not scored.';
 COMMENT ON COLUMN scored_candidates.teacher IS 'Name of the teacher; NULL before scoring.';
-COMMENT ON COLUMN scored_candidates.miner IS 'What retrieved it (a system''s name).';
+COMMENT ON COLUMN scored_candidates.miner IS 'Who retrieved it: names of systems, joined by + where several did.';
 COMMENT ON COLUMN scored_candidates.split IS 'Split of the query; empty where it has no labels.';
 COMMENT ON COLUMN scored_candidates.title IS 'Title of the passage; empty where it has none.';
 COMMENT ON COLUMN scored_candidates.n_tokens IS 'Tokens that the teacher read; NULL where not scored.';
@@ -77,8 +77,8 @@ COMMENT ON COLUMN false_negatives.query_id IS 'Id of the query in the run''s cor
 COMMENT ON COLUMN false_negatives.query IS 'Text of the query.';
 COMMENT ON COLUMN false_negatives.passage_id IS 'Id of the passage in the run''s corpus (the smallest where several share the text).';
 COMMENT ON COLUMN false_negatives.passage IS 'Text of the passage, title first.';
-COMMENT ON COLUMN false_negatives.rank IS 'Rank by the student, from 1.';
-COMMENT ON COLUMN false_negatives.student_score IS 'The student''s own similarity.';
+COMMENT ON COLUMN false_negatives.rank IS 'Rank in the retrieved list, from 1; the best one where several retrieved it.';
+COMMENT ON COLUMN false_negatives.student_score IS 'Similarity by the current student, whoever retrieved it.';
 COMMENT ON COLUMN false_negatives.logit IS 'The teacher''s raw logit; NULL where the pair is not scored.';
 COMMENT ON COLUMN false_negatives.probability IS 'Calibrated probability of relevance, 0 to 1: the verdict''s, else sigmoid(a * logit + b); NULL where neither is known.';
 COMMENT ON COLUMN false_negatives.label IS 'Grade given by people: above 0 relevant, 0 not relevant; NULL where nobody judged the pair.';
@@ -99,8 +99,8 @@ COMMENT ON COLUMN hard_negatives.query_id IS 'Id of the query in the run''s corp
 COMMENT ON COLUMN hard_negatives.query IS 'Text of the query.';
 COMMENT ON COLUMN hard_negatives.passage_id IS 'Id of the passage in the run''s corpus (the smallest where several share the text).';
 COMMENT ON COLUMN hard_negatives.passage IS 'Text of the passage, title first.';
-COMMENT ON COLUMN hard_negatives.rank IS 'Rank by the student, from 1.';
-COMMENT ON COLUMN hard_negatives.student_score IS 'The student''s own similarity.';
+COMMENT ON COLUMN hard_negatives.rank IS 'Rank in the retrieved list, from 1; the best one where several retrieved it.';
+COMMENT ON COLUMN hard_negatives.student_score IS 'Similarity by the current student, whoever retrieved it.';
 COMMENT ON COLUMN hard_negatives.logit IS 'The teacher''s raw logit; NULL where the pair is not scored.';
 COMMENT ON COLUMN hard_negatives.probability IS 'Calibrated probability of relevance, 0 to 1: the verdict''s, else sigmoid(a * logit + b); NULL where neither is known.';
 COMMENT ON COLUMN hard_negatives.label IS 'Grade given by people: above 0 relevant, 0 not relevant; NULL where nobody judged the pair.';
@@ -121,8 +121,8 @@ COMMENT ON COLUMN ambiguous.query_id IS 'Id of the query in the run''s corpus (t
 COMMENT ON COLUMN ambiguous.query IS 'Text of the query.';
 COMMENT ON COLUMN ambiguous.passage_id IS 'Id of the passage in the run''s corpus (the smallest where several share the text).';
 COMMENT ON COLUMN ambiguous.passage IS 'Text of the passage, title first.';
-COMMENT ON COLUMN ambiguous.rank IS 'Rank by the student, from 1.';
-COMMENT ON COLUMN ambiguous.student_score IS 'The student''s own similarity.';
+COMMENT ON COLUMN ambiguous.rank IS 'Rank in the retrieved list, from 1; the best one where several retrieved it.';
+COMMENT ON COLUMN ambiguous.student_score IS 'Similarity by the current student, whoever retrieved it.';
 COMMENT ON COLUMN ambiguous.logit IS 'The teacher''s raw logit; NULL where the pair is not scored.';
 COMMENT ON COLUMN ambiguous.probability IS 'Calibrated probability of relevance, 0 to 1: the verdict''s, else sigmoid(a * logit + b); NULL where neither is known.';
 COMMENT ON COLUMN ambiguous.label IS 'Grade given by people: above 0 relevant, 0 not relevant; NULL where nobody judged the pair.';

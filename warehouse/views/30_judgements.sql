@@ -34,7 +34,7 @@ COMMENT ON COLUMN disagreements.student_rank IS 'Rank by the student among the q
 COMMENT ON COLUMN disagreements.teacher_rank IS 'Rank by the teacher''s logit among the same, from 1.';
 COMMENT ON COLUMN disagreements.gap IS 'student_rank - teacher_rank: above 0 where the teacher likes it better than the student does.';
 COMMENT ON COLUMN disagreements.scored IS 'Scored candidates of the query.';
-COMMENT ON COLUMN disagreements.student_score IS 'The student''s own similarity.';
+COMMENT ON COLUMN disagreements.student_score IS 'Similarity by the current student, whoever retrieved it.';
 COMMENT ON COLUMN disagreements.logit IS 'The teacher''s raw logit; NULL where the pair is not scored.';
 COMMENT ON COLUMN disagreements.probability IS 'Calibrated probability of relevance, 0 to 1: the verdict''s, else sigmoid(a * logit + b); NULL where neither is known.';
 COMMENT ON COLUMN disagreements.label IS 'Grade given by people: above 0 relevant, 0 not relevant; NULL where nobody judged the pair.';
