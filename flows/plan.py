@@ -83,4 +83,5 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
         if decided.decision is not None:
             rounds.settle(decided.decision)
     steps.export(best)
+    steps.report()
     return certain or decided.decision is not None

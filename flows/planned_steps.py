@@ -9,7 +9,7 @@ from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.plan.amounts import SAME, Amount, Amounts
 from tasks.plan.data import Data
-from tasks.plan.found import Lines, is_there, look, unmade_student, unmade_teacher, unnamed
+from tasks.plan.found import Lines, is_there, last_made, look, unmade_student, unmade_teacher, unnamed
 from tasks.plan.line import Line
 from tasks.promote.deciding import Decision
 from tasks.refs import Run, StudentRef, TeacherRef
@@ -238,6 +238,11 @@ class Steps:
                 board = leaderboard(warehouse, run.id)
                 found = look(partial(export_student, run, self.corpus, best.student, self.recipe, board))
         self._add(found, 0, "export", best.student.system, self.amounts.export())
+
+    def report(self) -> None:
+        """The page about the run: that of the last run, where nothing before it is to be done."""
+        last = last_made(self.where, self.recipe.name, "report") if self.lines.all_done else None
+        self._add(last or unnamed(self.root, "report", "page"), 0, "report", "", self.amounts.export())
 
     def _add(self, artifact: Artifact, number: int, step: str, what: str, amount: Amount) -> Artifact:
         return self.lines.add(artifact, Line(step=step, round=number, what=what, **amount))

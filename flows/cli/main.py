@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import export, init, lists, plan, review, run, runs, sample, score, search, sql, ui
+from flows.cli import export, init, lists, plan, report, review, run, runs, sample, score, search, sql, ui
 from flows.cli.terminal import describe, say
 
 app = typer.Typer(
@@ -55,6 +55,7 @@ app.command(rich_help_panel="Make")(sample.sample)
 app.add_typer(review.app, name="review", rich_help_panel="Share")
 app.add_typer(lists.app, name="lists", rich_help_panel="Share")
 app.command(rich_help_panel="Look")(runs.runs)
+app.command(rich_help_panel="Look")(report.report)
 app.command(rich_help_panel="Look")(search.search)
 app.command(rich_help_panel="Look")(sql.sql)
 app.command(rich_help_panel="Look")(ui.ui)

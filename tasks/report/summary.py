@@ -1,7 +1,8 @@
 """The summary of a run: verdict, leaderboard, rounds, seconds, notes, and where to look next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 from rich.console import Console
@@ -49,6 +50,10 @@ class Summary:
     tables: list[Table]
     notes: list[str]
     hints: list[tuple[str, str]]
+
+    def with_page(self, page: Path) -> "Summary":
+        """The summary that also says where the report is."""
+        return replace(self, hints=[(str(page), "the report, to open in a browser"), *self.hints])
 
 
 def summarise(
