@@ -17,9 +17,11 @@ from flows.standing import (
     planning_of,
     rerank,
     reviewed,
+    seen_of,
 )
-from tasks.baseline.task import baseline
+from tasks.baseline.task import baseline, hybrid
 from tasks.denoise.task import denoise
+from tasks.diagnose.task import diagnose
 from tasks.evaluate.task import evaluate_rerank
 from tasks.export.task import export
 from tasks.ingest.task import ingest
@@ -45,6 +47,8 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     decides = (recipe.seed, recipe.evaluation.measure)
     corpus = ingest(run, recipe.source)
     base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
+    hybrid(run, corpus, base.evaluation, recipe.evaluation)
+    diagnose(run, 0, corpus, seen_of(base))
     warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
@@ -57,7 +61,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
     evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
 
-    miner, rounds = warm, Rounds(recipe)
+    miner, rounds, before = warm, Rounds(recipe), None
     for number in rounds:
         mined = mine(run, number, corpus, miner.vectors, recipe.mining)
         scored = score(run, number, corpus, mined, teacher)
@@ -67,9 +71,11 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         lesson = lesson_of(recipe, corpus, judged, students)
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
         rerank(run, number, corpus, miner, teacher)
+        diagnose(run, number, corpus, seen_of(miner, evidence, judged, before))
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best
         rounds.settle(decision)
+        before = judged
 
     exported = export(run, corpus, best.student, recipe)
     return report(run, best.contender, exported, recipe.evaluation.measure)

@@ -59,6 +59,8 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     """Ask the steps in the order of `distill_rounds`; returns whether it is certain how many rounds there will be."""
     steps.ingest()
     base = steps.measure(0, steps.baseline())
+    steps.hybrid(base)
+    steps.diagnose(0, base)
     warm = steps.measure(0, steps.warmup(base.student, recipe.warmup, "warm"))
     best = steps.promote(0, base, warm).winner
     if recipe.warmup.control:
@@ -71,13 +73,16 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     teacher = steps.calibrate(teacher, warm, scored)
     steps.rerank(0, warm, scored, teacher)
 
-    miner, rounds, certain = warm, Rounds(recipe), recipe.rounds <= recipe.patience
+    miner, rounds, certain, before = warm, Rounds(recipe), recipe.rounds <= recipe.patience, None
     for number in rounds:
         mined = steps.mine(number, miner)
-        judged = steps.denoise(number, steps.evidence(number, miner, mined, teacher), teacher)
+        evidence = steps.evidence(number, miner, mined, teacher)
+        judged = steps.denoise(number, evidence, teacher)
         start = start_of(recipe.training, base.student, warm.student, miner.student)
         miner = steps.measure(number, steps.train(number, start, judged))
         steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
+        steps.diagnose(number, miner, evidence, (judged, before))
+        before = judged
         decided = steps.promote(number, best, miner)
         best = decided.winner
         if decided.decision is not None:

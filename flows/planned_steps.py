@@ -1,39 +1,23 @@
 """The steps of `distill`, each asked for the name of what it would make, and for its amount."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from flows.planned import Decided, Measured
 from flows.recipe import Recipe
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
+from tasks.diagnose.diagnosing import diagnose_student
+from tasks.diagnose.seen import seen
 from tasks.plan.amounts import SAME, Amount, Amounts
 from tasks.plan.data import Data
 from tasks.plan.found import Lines, is_there, last_made, look, unmade_student, unmade_teacher, unnamed
 from tasks.plan.line import Line
-from tasks.promote.deciding import Decision
 from tasks.refs import Run, StudentRef, TeacherRef
 from tasks.teach.teaching import Lectern
 from tasks.train.lesson import Lesson
 from tasks.warmup.settings import Warmup
 from tasks.where import Where
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A student, its vectors and its evaluation, made or not."""
-
-    student: StudentRef
-    vectors: Artifact
-    evaluation: Artifact
-
-
-@dataclass(frozen=True)
-class Decided:
-    """Who goes on, where that is known."""
-
-    winner: Measured
-    decision: Decision | None
 
 
 class Steps:
@@ -74,6 +58,15 @@ class Steps:
             self._add(missing.artifact, 0, "baseline", "base", self.amounts.export())
             return unmade_student(missing.artifact, "base")
 
+    def hybrid(self, base: Measured) -> None:
+        """BM25 and the base together."""
+        from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
+
+        depth = self.recipe.evaluation.depth
+        words = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        both = look(partial(evaluate_hybrid, self.root, self.corpus, words, base.evaluation, depth))
+        self._add(both, 0, "baseline", "hybrid", self.amounts.evaluate())
+
     def measure(self, number: int, student: StudentRef) -> Measured:
         """Vectors and evaluation of a student."""
         from tasks.encode import encode_corpus
@@ -86,6 +79,18 @@ class Steps:
         )
         self._add(evaluation, number, "evaluate", student.system, self.amounts.evaluate())
         return Measured(student, vectors, evaluation)
+
+    def diagnose(
+        self,
+        number: int,
+        measured: Measured,
+        evidence: Evidence | None = None,
+        verdicts: tuple[Artifact | None, Artifact | None] = (None, None),
+    ) -> None:
+        """Figures of a student's vectors and of its round."""
+        looked_at = seen(measured.student.system, measured.vectors, evidence, verdicts)
+        found = look(partial(diagnose_student, self.root, self.corpus, looked_at))
+        self._add(found, number, "diagnose", measured.student.system, self.amounts.promote())
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
         """A student trained on the labels alone."""

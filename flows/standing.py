@@ -4,6 +4,7 @@ from typing import Any
 
 from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
+from tasks.diagnose.seen import Seen, seen
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank
 from tasks.promote.deciding import Decision
@@ -80,6 +81,13 @@ def lesson_of(recipe: Recipe, corpus: Artifact, judged: Artifact, students: dict
     """What the student of a round learns from, and the weights it starts from."""
     start = start_of(recipe.training, students["base"], students["warm"], students["last"])
     return Lesson(corpus=corpus, start=start, judged=judged)
+
+
+def seen_of(
+    measured: Measured, evidence: Evidence | None = None, judged: Artifact | None = None, before: Artifact | None = None
+) -> Seen:
+    """What a diagnosis looks at: a student, and the round that it came from where it came from one."""
+    return seen(measured.student.system, measured.vectors, evidence, (judged, before))
 
 
 def longer(recipe: Recipe) -> Warmup:

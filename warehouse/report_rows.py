@@ -49,11 +49,11 @@ ORDER BY s.round, a.made_at, a.artifact_id
 COST = "SELECT round, pairs, scored, reused, tokens, truncated, seconds FROM cost WHERE run = $run ORDER BY round"
 
 NOTED = """
-SELECT DISTINCT r.round, r.step, d.name, d.value, d.note
-FROM rounds AS r
+SELECT json_extract_string(a.settings, '$.system') AS system, d.name, d.value, d.note
+FROM (SELECT artifact_id, min(round) AS round FROM rounds WHERE run_id = $run AND step = 'diagnose' GROUP BY ALL) AS r
+JOIN artifacts AS a ON a.artifact_id = r.artifact_id
 JOIN diagnostics AS d ON d.artifact_id = r.artifact_id
-WHERE r.run_id = $run
-ORDER BY r.round, r.step, d.name, d.value
+ORDER BY r.round, r.artifact_id, d.rowid
 """
 
 # Log-odds of the calibrated probability, in steps of one half from -8 to 8; without one, the judgement itself.
@@ -195,7 +195,7 @@ def cost(wh: Warehouse, run: int) -> pl.DataFrame:
 
 
 def noted(wh: Warehouse, run: int) -> pl.DataFrame:
-    """Diagnostics: round, step, name, value, note."""
+    """Diagnosis of students, in the order they were made and figures were written: system, name, value, note."""
     return _frame(wh, NOTED, {"run": run})
 
 

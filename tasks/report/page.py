@@ -7,7 +7,6 @@ from typing import Any
 from tasks.export.card import public
 from tasks.report import sections
 from tasks.report.charts import judgement_charts, system_chart, training_charts
-from tasks.report.tables import Table
 from tasks.report.told import Told, told
 from tasks.report.toml import as_toml
 from tasks.report.verdict import verdict
@@ -62,12 +61,12 @@ def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
         **_changed(warehouse, about),
         "leaderboard": sections.leaderboard_table(about, means),
         "systems": system_chart(means, f"{about.split} {about.measure}"),
-        "warnings": [],
+        "warnings": sections.warnings(about),
         "decisions": sections.decisions(about),
         "training": training_charts(report_rows.course(warehouse, about.run), levels, about.measure),
         "judgements": judgement_charts(report_rows.spread(warehouse, about.run), limits),
         "about_limits": _about_limits(about),
-        "diagnosis": Table("Diagnosis", [], []),
+        "diagnosis": sections.diagnosis_table(report_rows.noted(warehouse, about.run)),
         "to_read": sections.reading(report_rows.to_read(warehouse, about.run, READ)),
         "seconds": sections.seconds_table(about),
         "pairs": sections.pairs_table(report_rows.cost(warehouse, about.run)),

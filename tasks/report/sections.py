@@ -11,6 +11,8 @@ from tasks.report.tables import SHOWN, Table, place
 from tasks.report.told import Told
 from tasks.report.verdict import signed
 
+MOST = 0.8  # share of the gain from which on a system counts as bringing most of it
+
 
 def intervals(told: Told) -> list[tuple[str, float, float, float]]:
     """Every system's mean where results are told, with its bootstrap 95 % interval: name, mean, low, high."""
@@ -45,6 +47,19 @@ def limits_of(told: Told) -> dict[str, float]:
     used = {"keep": [], "drop": ["drop_below", "approve"], "soften": ["approve"], "margin": ["approve"]}
     names = used.get(settings.get("policy", ""), [])
     return {f"{name} {settings[name]:g}": math.log(settings[name] / (1 - settings[name])) for name in names}
+
+
+def diagnosis_table(noted: pl.DataFrame) -> Table:
+    """One row per figure, one column per student, and what a bad value looks like.
+
+    Args:
+        noted: `system, name, value, note`, in order.
+    """
+    systems = noted["system"].unique(maintain_order=True).to_list()
+    values = {(name, system): value for system, name, value, _ in noted.iter_rows()}
+    notes = {name: note for _, name, _, note in noted.iter_rows()}
+    rows = [[name, *(_figure(values.get((name, system))) for system in systems), note] for name, note in notes.items()]
+    return Table("Diagnosis", ["figure", *systems, "what a bad value looks like"], rows)
 
 
 def seconds_table(told: Told) -> Table:
@@ -129,6 +144,22 @@ def reproduce(told: Told) -> list[str]:
     ]
 
 
+def warnings(told: Told) -> list[str]:
+    """What was known before anything was trained, and whether fusing two rankings would have done."""
+    found = [f"{text[0].upper()}{text[1:]}." for fact in told.facts("baseline") for text in fact.get("warnings", [])]
+    found += [text for fact in told.facts("diagnose") for text in fact["warnings"]]
+    figures = told.figures
+    if not figures.has("hybrid") or told.winner == "base":
+        return found
+    free, gained = (figures.value(system) - figures.value("base") for system in ("hybrid", told.winner))
+    if free >= MOST * gained:
+        found.append(
+            f"Hybrid, which is BM25 and the untrained base together, is {signed(free)} above the base, and "
+            f"{told.winner} is {signed(gained)} above it: fusing two rankings brings most of it without any training."
+        )
+    return found
+
+
 def decisions(told: Told) -> list[str]:
     """Every decision in a sentence."""
     return list(dict.fromkeys(f"{fact['sentence']}." for fact in told.facts("promote")))
@@ -142,6 +173,10 @@ def _spent(made: pl.DataFrame) -> str:
 
 def _joined(texts: list[str] | None) -> str:
     return "\n— or —\n".join((texts or [])[:3]) or "nothing"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0f}" if value == int(value) and value > 1 else f"{value:.3f}"
 
 
 def _number(value: float | None) -> str:

@@ -142,6 +142,10 @@ def notes_of(placed: Sequence[Placed]) -> list[str]:
         name = f"Round {each.number}" if each.number else "Before the rounds"
         if step == "ingest":
             notes += [f"Data: {warning}" for warning in facts.get("warnings", [])]
+        if step == "baseline":
+            notes += [f"Before tuning: {warning}." for warning in facts.get("warnings", [])]
+        if step == "diagnose":
+            notes += [f"Diagnosis: {warning}" for warning in facts["warnings"]]
         if step == "promote":
             notes.append(f"{name}: {facts['sentence']}.")
         if facts.get("unfinished"):
