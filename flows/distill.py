@@ -30,7 +30,7 @@ from tasks.promote.task import promote
 from tasks.refs import Run
 from tasks.report.task import report
 from tasks.score.task import score
-from tasks.teach.task import calibrate, teach
+from tasks.teach.task import calibrate, gate, teach
 from tasks.train.task import train
 from tasks.warmup.task import warmup, warmup_long
 from tasks.where import Where
@@ -59,7 +59,8 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     teacher = teach(run, lectern_of(corpus, warm, mined), planning_of(recipe))
     scored = score(run, 0, corpus, warm.evaluation, teacher)
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
-    evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
+    reranked = evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
+    gate(run, warm.evaluation, reranked, planning_of(recipe))
 
     miner, rounds, before = warm, Rounds(recipe), None
     for number in rounds:

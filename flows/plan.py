@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from flows.planned_ends import plan_export, plan_report
 from flows.planned_steps import Steps
 from flows.recipe import Recipe
 from flows.standing import Rounds, longer
@@ -71,7 +72,7 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     teacher = steps.teach(warm, mined)
     scored = steps.score_ranked(0, warm, teacher)
     teacher = steps.calibrate(teacher, warm, scored)
-    steps.rerank(0, warm, scored, teacher)
+    steps.gate(warm, steps.rerank(0, warm, scored, teacher))
 
     miner, rounds, certain, before = warm, Rounds(recipe), recipe.rounds <= recipe.patience, None
     for number in rounds:
@@ -87,6 +88,6 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
         best = decided.winner
         if decided.decision is not None:
             rounds.settle(decided.decision)
-    steps.export(best)
-    steps.report()
+    plan_export(steps, best)
+    plan_report(steps)
     return certain or decided.decision is not None

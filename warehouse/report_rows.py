@@ -223,6 +223,12 @@ def changed(wh: Warehouse, run: int, systems: tuple[str, str], told: tuple[str, 
     return _frame(wh, CHANGED, {"run": run, "most": most, **named})
 
 
+def query_texts(wh: Warehouse, hashes: list[int]) -> pl.DataFrame:
+    """Texts of queries: query_hash, query."""
+    sql = "SELECT text_hash AS query_hash, text AS query FROM queries WHERE list_contains($hashes, text_hash)"
+    return _frame(wh, sql, {"hashes": hashes})
+
+
 def _frame(wh: Warehouse, sql: str, values: dict[str, Any]) -> pl.DataFrame:
     with wh.read() as con:
         frame: pl.DataFrame = con.sql(sql, params=values).pl()

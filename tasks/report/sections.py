@@ -162,7 +162,8 @@ def warnings(told: Told) -> list[str]:
 
 def decisions(told: Told) -> list[str]:
     """Every decision in a sentence."""
-    return list(dict.fromkeys(f"{fact['sentence']}." for fact in told.facts("promote")))
+    gate = [f"{fact['sentence'][0].upper()}{fact['sentence'][1:]}." for fact in told.facts("gate")]
+    return [*gate, *dict.fromkeys(f"{fact['sentence']}." for fact in told.facts("promote"))]
 
 
 def _spent(made: pl.DataFrame) -> str:

@@ -3,7 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tasks.promote.deciding import Contender, name_incumbent
+from tasks.promote.deciding import Contender
+from tasks.promote.incumbent import name_incumbent
 from tasks.refs import Artifact, Run
 from tasks.step import step
 
