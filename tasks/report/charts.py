@@ -27,7 +27,8 @@ def training_charts(course: pl.DataFrame, levels: Mapping[str, float], measure: 
             alt = f"{measure} on dev during {name}: from {measured[0][1]:.3f} to {last:.3f}. {known}."
             plot = Plot(f"{name}: {measure} on dev", alt, steps, (0.0, 1.0), ("steps", measure))
             for system, value in levels.items():
-                plot.level(value, f"{system} {value:.3f}")
+                # A curve that ends above a line would strike its name through; at the axis there is no room below.
+                plot.level(value, f"{system} {value:.3f}", below=0.1 < value <= last)
             plot.line(measured, "c1", dots=True)
             charts.append((f"{name}: {measure} on dev", plot.markup(), []))
         if losses:

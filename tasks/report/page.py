@@ -86,7 +86,7 @@ def _head(about: Told) -> dict[str, Any]:
         "verdict": verdict(about.figures),
         "origin": f"Run {about.run} of the recipe {row['recipe']} on the corpus {row['corpus']}, "
         f"started {row['started_at']:%Y-%m-%d %H:%M} UTC.",
-        "state": f"This run ended early, {row['status']}: {row['error']} What follows is what there was until then."
+        "state": f"This run ended early, {row['status']}: {row['error']}. What follows is what there was until then."
         if stopped
         else "",
         "about_board": f"Means over {queries} {about.split} queries; intervals by bootstrap over queries; “against "

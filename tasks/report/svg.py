@@ -46,11 +46,11 @@ class Plot:
         for x, y in placed if dots else ():
             SubElement(self.root, "circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "3", "class": f"fill {colour}"})
 
-    def level(self, value: float, name: str) -> None:
-        """A dashed line across, named at its right end."""
+    def level(self, value: float, name: str, below: bool = False) -> None:
+        """A dashed line across, named above or below its right end."""
         y = self.y(value)
         self._dashed(LEFT, y, WIDTH - RIGHT, y)
-        self.text(WIDTH - RIGHT, y - 4, name, "end")
+        self.text(WIDTH - RIGHT, y + (13 if below else -4), name, "end")
 
     def limit(self, value: float, name: str) -> None:
         """A dashed line from top to bottom, named at its top, on the side where there is room."""
