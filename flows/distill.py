@@ -17,9 +17,11 @@ from flows.standing import (
     planning_of,
     rerank,
     reviewed,
+    seen_of,
 )
-from tasks.baseline.task import baseline
+from tasks.baseline.task import baseline, hybrid
 from tasks.denoise.task import denoise
+from tasks.diagnose.task import diagnose
 from tasks.evaluate.task import evaluate_rerank
 from tasks.export.task import export
 from tasks.ingest.task import ingest
@@ -29,7 +31,7 @@ from tasks.promote.task import promote
 from tasks.refs import Artifact, Run
 from tasks.report.task import report
 from tasks.score.task import score
-from tasks.teach.task import calibrate, teach
+from tasks.teach.task import calibrate, gate, teach
 from tasks.train.task import train
 from tasks.warmup.task import warmup, warmup_long
 from tasks.where import Where
@@ -46,6 +48,8 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     decides = (recipe.seed, recipe.evaluation.measure)
     corpus = ingest(run, recipe.source)
     base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
+    hybrid(run, corpus, base.evaluation, recipe.evaluation)
+    diagnose(run, 0, corpus, seen_of(base))
     warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
@@ -57,7 +61,8 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     teacher = teach(run, lectern_of(corpus, warm, mined), planning_of(recipe))
     scored = score(run, 0, corpus, warm.evaluation, teacher)
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
-    evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
+    reranked = evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
+    gate(run, warm.evaluation, reranked, planning_of(recipe))
 
     miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
     for number in rounds:
@@ -70,6 +75,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
         miners = miners.then(miner.miner)
         rerank(run, number, corpus, miner, teacher)
+        diagnose(run, number, corpus, seen_of(miner, evidence, judged))
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best
         rounds.settle(decision)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from flows.planned_ends import plan_export, plan_report
 from flows.planned_steps import Steps
 from flows.recipe import Recipe
 from flows.standing import Rounds, longer
@@ -61,6 +62,8 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     """Ask the steps in the order of `distill_rounds`; returns whether it is certain how many rounds there will be."""
     steps.ingest()
     base = steps.measure(0, steps.baseline())
+    steps.hybrid(base)
+    steps.diagnose(0, base)
     warm = steps.measure(0, steps.warmup(base.student, recipe.warmup, "warm"))
     best = steps.promote(0, base, warm).winner
     if recipe.warmup.control:
@@ -72,20 +75,23 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     teacher = steps.teach(warm, mined)
     scored = steps.score_ranked(0, warm, teacher)
     teacher = steps.calibrate(teacher, warm, scored)
-    steps.rerank(0, warm, scored, teacher)
+    steps.gate(warm, steps.rerank(0, warm, scored, teacher))
 
     miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
     certain = recipe.rounds <= recipe.patience
     for number in rounds:
         mined = steps.mine(number, miners)
-        judged = [steps.denoise(number, steps.evidence(number, miner, mined, teacher), teacher), *judged]
+        evidence = steps.evidence(number, miner, mined, teacher)
+        judged = [steps.denoise(number, evidence, teacher), *judged]
         start = start_of(recipe.training, base.student, warm.student, miner.student)
         miner = steps.measure(number, steps.train(number, start, judged))
         miners = miners.then(miner.miner)
         steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
+        steps.diagnose(number, miner, evidence, judged)
         decided = steps.promote(number, best, miner)
         best = decided.winner
         if decided.decision is not None:
             rounds.settle(decided.decision)
-    steps.export(best)
+    plan_export(steps, best)
+    plan_report(steps)
     return certain or decided.decision is not None

@@ -1,45 +1,24 @@
 """The steps of `distill`, each asked for the name of what it would make, and for its amount."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
+from flows.planned import Decided, Measured
 from flows.recipe import Recipe
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
-from tasks.mine.miners import BM25, Miner, Miners
+from tasks.diagnose.diagnosing import diagnose_student
+from tasks.diagnose.seen import seen
+from tasks.mine.miners import BM25, Miners
 from tasks.plan.amounts import SAME, Amount, Amounts
 from tasks.plan.data import Data
 from tasks.plan.found import Lines, is_there, look, unmade_student, unmade_teacher, unnamed
 from tasks.plan.line import Line
-from tasks.promote.deciding import Decision
-from tasks.refs import Run, StudentRef, TeacherRef
+from tasks.refs import StudentRef, TeacherRef
 from tasks.teach.teaching import Lectern
 from tasks.train.lesson import Lesson
 from tasks.warmup.settings import Warmup
 from tasks.where import Where
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A student, its vectors and its evaluation, made or not."""
-
-    student: StudentRef
-    vectors: Artifact
-    evaluation: Artifact
-
-    @property
-    def miner(self) -> Miner:
-        """What mining asks."""
-        return Miner(system=self.student.system, vectors=self.vectors)
-
-
-@dataclass(frozen=True)
-class Decided:
-    """Who goes on, where that is known."""
-
-    winner: Measured
-    decision: Decision | None
 
 
 class Steps:
@@ -62,7 +41,7 @@ class Steps:
 
     def ingest(self) -> None:
         """The corpus."""
-        self._add(self.corpus, 0, self.data.artifact.step, "", self.amounts.ingest())
+        self.add(self.corpus, 0, self.data.artifact.step, "", self.amounts.ingest())
 
     def baseline(self) -> StudentRef:
         """Chance, BM25, and the student as it comes."""
@@ -70,15 +49,24 @@ class Steps:
 
         depth = self.recipe.evaluation.depth
         chance = look(partial(evaluate_chance, self.root, self.corpus, depth))
-        self._add(chance, 0, "baseline", "chance", self.amounts.chance())
+        self.add(chance, 0, "baseline", "chance", self.amounts.chance())
         bm25 = look(partial(evaluate_bm25, self.root, self.corpus, depth))
-        self._add(bm25, 0, "baseline", "bm25", self.amounts.bm25())
+        self.add(bm25, 0, "baseline", "bm25", self.amounts.bm25())
         try:
             with looking():
                 return base_student(self.where, self.recipe.student)
         except NotMade as missing:  # another length or other prompts: a folder of its own
-            self._add(missing.artifact, 0, "baseline", "base", self.amounts.export())
+            self.add(missing.artifact, 0, "baseline", "base", self.amounts.export())
             return unmade_student(missing.artifact, "base")
+
+    def hybrid(self, base: Measured) -> None:
+        """BM25 and the base together."""
+        from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
+
+        depth = self.recipe.evaluation.depth
+        words = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        both = look(partial(evaluate_hybrid, self.root, self.corpus, words, base.evaluation, depth))
+        self.add(both, 0, "baseline", "hybrid", self.amounts.evaluate())
 
     def measure(self, number: int, student: StudentRef) -> Measured:
         """Vectors and evaluation of a student."""
@@ -86,13 +74,26 @@ class Steps:
         from tasks.evaluate.systems import evaluate_student
 
         vectors = look(partial(encode_corpus, self.where, self.corpus, student))
-        self._add(vectors, number, "encode", student.system, self.amounts.encode())
+        self.add(vectors, number, "encode", student.system, self.amounts.encode())
         made = []
         for dimension in (None, *self.recipe.training.dimensions):
             ways = (self.root, student.system, self.corpus, vectors, self.recipe.evaluation, dimension)
             made.append(look(partial(evaluate_student, *ways)))
-            self._add(made[-1], number, "evaluate", student.system, self.amounts.evaluate())
+            self.add(made[-1], number, "evaluate", student.system, self.amounts.evaluate())
         return Measured(student, vectors, made[0])
+
+    def diagnose(
+        self,
+        number: int,
+        measured: Measured,
+        evidence: Evidence | None = None,
+        judged: Sequence[Artifact] = (),
+    ) -> None:
+        """Figures of a student's vectors and of its round; the newest verdicts come first."""
+        newest, before, *_ = (*judged, None, None)
+        looked_at = seen(measured.student.system, measured.vectors, evidence, (newest, before))
+        found = look(partial(diagnose_student, self.root, self.corpus, looked_at))
+        self.add(found, number, "diagnose", measured.student.system, self.amounts.promote())
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
         """A student trained on the labels alone."""
@@ -100,7 +101,7 @@ class Steps:
 
         artifact = look(partial(warm_student, self.where, self.corpus, base, settings, *self.decides))
         amount = self.amounts.train("warmup step", warm_plan(settings, 0))
-        return self._trained(self._add(artifact, 0, "warmup", system, amount), system, base)
+        return self._trained(self.add(artifact, 0, "warmup", system, amount), system, base)
 
     def train(self, number: int, start: StudentRef, judged: list[Artifact]) -> StudentRef:
         """A round's student; the newest verdicts come first."""
@@ -112,7 +113,7 @@ class Steps:
         artifact = look(partial(train_round, self.where, lesson, settings, seed + number, measure))
         amount = self.amounts.train("training step", round_plan(settings, 0))
         system = f"round-{number}"
-        return self._trained(self._add(artifact, number, "train", system, amount), system, start)
+        return self._trained(self.add(artifact, number, "train", system, amount), system, start)
 
     def promote(self, number: int, incumbent: Measured, challenger: Measured) -> Decided:
         """The better of two students."""
@@ -124,10 +125,10 @@ class Steps:
             with looking():
                 decision = decide(self.root, old, new, self.recipe.promotion, self.recipe.evaluation.measure)
         except NotMade as missing:
-            self._add(missing.artifact, number, "promote", what, self.amounts.promote())
+            self.add(missing.artifact, number, "promote", what, self.amounts.promote())
             unknown = unnamed(self.root, "evaluate", f"best of {missing.artifact.fingerprint}")
             return Decided(Measured(unmade_student(missing.artifact, "the best"), unknown, unknown), None)
-        self._add(decision.artifact, number, "promote", what, self.amounts.promote())
+        self.add(decision.artifact, number, "promote", what, self.amounts.promote())
         return Decided(challenger if decision.promoted else incumbent, decision)
 
     def mine(self, number: int, miners: Miners) -> Artifact:
@@ -137,7 +138,7 @@ class Steps:
         names = [miner.system for miner in miners.asked(self.recipe.mining)]
         names += [BM25] if BM25 in self.recipe.mining.miners else []
         mined = look(partial(mine_candidates, self.root, self.corpus, miners, self.recipe.mining))
-        return self._add(mined, number, "mine", f"by {', '.join(names)}", self.amounts.mine())
+        return self.add(mined, number, "mine", f"by {', '.join(names)}", self.amounts.mine())
 
     def teach(self, warm: Measured, mined: Artifact) -> TeacherRef:
         """The ready teacher, or one that is taught."""
@@ -152,7 +153,7 @@ class Steps:
         lectern = Lectern(corpus=self.corpus, warm=warm.student, mined=mined, ranked=warm.evaluation)
         taught = look(partial(teach_folds, self.where, lectern, self.recipe.teach, *self.decides))
         folds = f"{self.recipe.teach.folds} folds"
-        self._add(taught, 0, "teach", folds, self.amounts.teach(self.recipe.teach))
+        self.add(taught, 0, "teach", folds, self.amounts.teach(self.recipe.teach))
         if not is_there(taught):
             return unmade_teacher(taught)
         self.teacher = taught_teacher(taught)
@@ -169,7 +170,7 @@ class Steps:
             self._score(0, f"train, {member.name}", mined, member, (amounts.pairs, amounts.positives))
             scored.append(name_scores(self.root, mined, member.fingerprint)[0])
         gathered = look(partial(gather_ensemble, self.root, self.ready, scored))
-        self._add(gathered, 0, "teach", f"ensemble of {len(self.ready)}", self.amounts.calibrate(0))
+        self.add(gathered, 0, "teach", f"ensemble of {len(self.ready)}", self.amounts.calibrate(0))
         if not is_there(gathered):
             return unmade_teacher(gathered)
         self.teacher = ensemble_of(gathered, self.ready)
@@ -190,10 +191,10 @@ class Steps:
 
         how, evidence = (self.recipe.teacher.blend, self.decides[1]), (ranked.evaluation, scored)
         found = look(partial(calibration, self.root, self.corpus, teacher, evidence, how))
-        self._add(found, 0, "calibrate", "", self.amounts.calibrate(len(set(how[0]))))
+        self.add(found, 0, "calibrate", "", self.amounts.calibrate(len(set(how[0]))))
         return calibrated(teacher, found) if is_there(found) else teacher.model_copy(update={"calibrated": True})
 
-    def rerank(self, number: int, measured: Measured, scored: Artifact, teacher: TeacherRef) -> None:
+    def rerank(self, number: int, measured: Measured, scored: Artifact, teacher: TeacherRef) -> Artifact:
         """The evaluation of the teacher re-ranking a student's candidates."""
         from tasks.evaluate.systems import evaluate_reranked, reranked_name
 
@@ -202,7 +203,15 @@ class Steps:
             found = look(partial(evaluate_reranked, self.root, self.corpus, ranked, scored, teacher))
         else:
             found = unnamed(self.root, "evaluate", f"{ranked.fingerprint} re-ranked")
-        self._add(found, number, "evaluate", reranked_name(measured.student.system), self.amounts.evaluate())
+        return self.add(found, number, "evaluate", reranked_name(measured.student.system), self.amounts.evaluate())
+
+    def gate(self, warm: Measured, reranked: Artifact) -> None:
+        """The teacher against the student that it is to teach."""
+        from tasks.teach.gate import judge_teacher
+
+        seed, measure = self.decides
+        found = look(partial(judge_teacher, self.root, warm.evaluation, reranked, measure, seed))
+        self.add(found, 0, "gate", "", self.amounts.promote())
 
     def evidence(self, number: int, miner: Measured, mined: Artifact, teacher: TeacherRef) -> Evidence:
         """What verdicts rest on."""
@@ -222,7 +231,7 @@ class Steps:
         labels = look(partial(review_artifact, self.root, self.corpus, said))
         if labels is None:
             return None
-        self._add(labels, number, "review", "", self.amounts.promote())
+        self.add(labels, number, "review", "", self.amounts.promote())
         return Reviewed(labels=labels, scored=self._score(number, "reviewed", labels, teacher, (said.height, 0)))
 
     def denoise(self, number: int, evidence: Evidence, teacher: TeacherRef) -> Artifact:
@@ -230,26 +239,10 @@ class Steps:
         from tasks.denoise.denoising import judge_candidates
 
         judged = look(partial(judge_candidates, self.root, evidence, teacher, self.recipe.denoising))
-        return self._add(judged, number, "denoise", "", self.amounts.denoise())
+        return self.add(judged, number, "denoise", "", self.amounts.denoise())
 
-    def export(self, best: Measured) -> None:
-        """The winner's folder; its card tells the measures of a run, so it is looked for as the last run made it."""
-        from tasks.export.exporting import export_student
-        from tasks.record import warehouse_of
-        from warehouse.lookup import latest_run
-        from warehouse.queries import leaderboard
-
-        found = unnamed(self.root, "export", best.student.fingerprint)
-        if best.student.path != Path() and self.where.warehouse_path.exists():
-            warehouse = warehouse_of(self.where)
-            last = latest_run(warehouse, self.recipe.name)
-            if last:
-                run = Run(id=last[0], recipe=self.recipe.name, where=self.where)
-                board = leaderboard(warehouse, run.id)
-                found = look(partial(export_student, run, self.corpus, best.student, self.recipe, board))
-        self._add(found, 0, "export", best.student.system, self.amounts.export())
-
-    def _add(self, artifact: Artifact, number: int, step: str, what: str, amount: Amount) -> Artifact:
+    def add(self, artifact: Artifact, number: int, step: str, what: str, amount: Amount) -> Artifact:
+        """Write down a step's line; returns its artifact."""
         return self.lines.add(artifact, Line(step=step, round=number, what=what, **amount))
 
     def _trained(self, artifact: Artifact, system: str, start: StudentRef) -> StudentRef:
@@ -278,7 +271,7 @@ class Steps:
         folds = 0 if self.recipe.teacher.model else self.recipe.teach.folds
         amount = self.amounts.score(count, new, folds, what == "train")
         artifact, _ = name_scores(self.root, pairs, teacher.fingerprint)
-        return self._add(artifact, number, "score", what, {**amount, "assumed": assumed})
+        return self.add(artifact, number, "score", what, {**amount, "assumed": assumed})
 
     def _unscored(
         self, what: str, pairs: Artifact, readers: list[TeacherRef], counts: tuple[int, int]

@@ -1,9 +1,11 @@
 """A student with everything that was found out about it, and how long the loop goes on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
+from tasks.diagnose.seen import Seen, seen
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened
 from tasks.mine.miners import Miner
@@ -88,6 +90,12 @@ def lesson_of(recipe: Recipe, corpus: Artifact, judged: list[Artifact], students
     """What the student of a round learns from (verdicts, the newest first), and the weights it starts from."""
     start = start_of(recipe.training, students["base"], students["warm"], students["last"])
     return Lesson(corpus=corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
+
+
+def seen_of(measured: Measured, evidence: Evidence | None = None, judged: Sequence[Artifact] = ()) -> Seen:
+    """What a diagnosis looks at: a student, and the round that it came from where it came from one; newest first."""
+    newest, before, *_ = (*judged, None, None)
+    return seen(measured.student.system, measured.vectors, evidence, (newest, before))
 
 
 def longer(recipe: Recipe) -> Warmup:

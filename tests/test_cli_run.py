@@ -35,6 +35,8 @@ steps = 4
 batch = 4
 evaluate_every = 2
 dev_queries = 10
+[teacher]
+gate = "warn"
 [mining]
 depth = 10
 last_rank = 10

@@ -59,7 +59,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, own: Path) -> Iterator[Path]:
         "source": {"path": str(write_words(root / "data", 60))},
         "student": {"model": str(own), "max_length": 32, "trust_remote_code": True},
         "warmup": {"steps": 4, "batch": 8, "lr": 1e-3, "evaluate_every": 2, "control": False},
-        "teacher": {"model": teachers},
+        "teacher": {"model": teachers, "gate": "warn"},
         "denoising": {"policy": "drop"},
         "mining": {"depth": 8, "last_rank": 8},
         "evaluation": {"rerank_depth": 10},

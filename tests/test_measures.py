@@ -61,10 +61,13 @@ def test_agrees_with_pytrec_eval_on_random_rankings() -> None:
         qrels.setdefault(str(query), {})[str(passage)] = grade
     run = {str(query): {str(p): -float(rank) for rank, p in enumerate(found)} for query, found in lists.items()}
     top = {query: dict(list(found.items())[:10]) for query, found in run.items()}
-    wanted = {"ndcg_cut_10", "recall_10", "recall_50", "recall_100", "map"}
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, wanted).evaluate(run)
+    names = {f"nDCG@{k}": f"ndcg_cut_{k}" for k in (1, 3, 5, 10)} | {
+        f"R@{k}": f"recall_{k}" for k in (1, 5, 10, 50, 100)
+    }
+    names["AP"] = "map"
+    assert {*names, "RR@10"} == set(MEASURES)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, set(names.values())).evaluate(run)
     first = pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(top)
-    names = {"nDCG@10": "ndcg_cut_10", "R@10": "recall_10", "R@50": "recall_50", "R@100": "recall_100", "AP": "map"}
     assert len(theirs) > 30
     for query in theirs:
         values = values_of(ours, int(query))

@@ -10,10 +10,15 @@ import pytest
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.evaluate.paired import compare, compare_differences
-from tasks.promote.deciding import Contender, Decision, decide, name_incumbent
+from tasks.promote.by_hand import promote_by_hand
+from tasks.promote.deciding import Contender, Decision, decide
+from tasks.promote.incumbent import name_incumbent, roll_back
 from tasks.promote.settings import Promotion
+from tasks.record import record
 from tasks.refs import Run, StudentRef
 from tasks.where import Where
+from warehouse.connect import Warehouse
+from warehouse.load import load_metrics, start_run
 
 
 def metrics_of(values: list[float], split: str = "dev", measure: str = "nDCG@10") -> pl.DataFrame:
@@ -35,7 +40,7 @@ def contender(root: Path, system: str, dev: list[float], test: list[float] | Non
     return StudentRef(system=system, fingerprint=f"{system}-{sum(dev)}", path=root / system), measured
 
 
-def decided(tmp_path: Path, old: list[float], new: list[float], **settings: int) -> Decision:
+def decided(tmp_path: Path, old: list[float], new: list[float], **settings: object) -> Decision:
     pair = contender(tmp_path, "base", old), contender(tmp_path, "round-1", new)
     return decide(tmp_path, *pair, Promotion.model_validate(settings), "nDCG@10")
 
@@ -60,6 +65,19 @@ def test_a_student_worse_than_the_base_is_not_promoted(tmp_path: Path) -> None:
 
 def test_equal_keeps_the_old_one(tmp_path: Path) -> None:
     assert decided(tmp_path, [0.5, 0.4], [0.4, 0.5]).winner.system == "base"
+
+
+def test_proven_wants_more_than_a_higher_mean(tmp_path: Path) -> None:
+    """A scheduled retraining that is promoted by luck changes every vector for nothing."""
+    old, new = [0.1, 0.2, 0.3, 0.4], [0.3, 0.1, 0.4, 0.4]
+    assert decided(tmp_path, old, new).promoted
+    lucky = decided(tmp_path, old, new, rule="proven")
+    assert not lucky.promoted and lucky.difference > 0
+    assert "base stays, round-1 does not replace it, whose gain is not proven" in lucky.sentence
+    clear = decided(tmp_path, [0.1] * 12, [0.3] * 12, rule="proven")
+    assert clear.promoted and clear.p < 0.05
+    assert not decided(tmp_path, [0.1] * 12, [0.3] * 12, rule="proven", level=1e-5).promoted
+    assert not decided(tmp_path, [0.3] * 12, [0.1] * 12, rule="proven").promoted, "proven to be worse"
 
 
 def test_test_queries_decide_nothing(tmp_path: Path) -> None:
@@ -134,6 +152,63 @@ def test_the_incumbent_is_named_in_a_file(tmp_path: Path) -> None:
     assert (current["system"], current["fingerprint"], current["run"]) == ("round-2", "abc", 4)
     assert current["path"] == str(tmp_path / "model")
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_rolling_back_names_the_student_before_and_ends_at_the_first(tmp_path: Path) -> None:
+    run = Run(id=4, recipe="sample", where=Where(home=tmp_path))
+    measured = Artifact(step="evaluate", fingerprint="f", path=tmp_path / "measured")
+    for number, system in enumerate(("warm", "round-1", "round-1", "round-2")):
+        (tmp_path / system).mkdir(exist_ok=True)
+        student = StudentRef(system=system, fingerprint=system, path=tmp_path / system)
+        path = name_incumbent(run.model_copy(update={"id": number}), student, measured)
+    gone, back = roll_back(run.where, "sample")
+    assert (gone["system"], back["system"], back["run"]) == ("round-2", "round-1", 2), "an unchanged run adds none"
+    assert json.loads(path.read_text())["system"] == "round-1"
+    assert roll_back(run.where, "sample")[1]["system"] == "warm"
+    with pytest.raises(LookupError, match="warm of run 0 was the first in use"):
+        roll_back(run.where, "sample")
+    with pytest.raises(LookupError, match="there are sample"):
+        roll_back(run.where, "other")
+
+
+def test_a_student_that_is_gone_is_not_gone_back_to(tmp_path: Path) -> None:
+    run = Run(id=1, recipe="sample", where=Where(home=tmp_path))
+    measured = Artifact(step="evaluate", fingerprint="f", path=tmp_path)
+    for system in ("warm", "round-1"):
+        path = name_incumbent(run, StudentRef(system=system, fingerprint=system, path=tmp_path / system), measured)
+    before = path.read_text()
+    with pytest.raises(FileNotFoundError, match="the folder of warm of run 1 is gone"):
+        roll_back(run.where, "sample")
+    assert path.read_text() == before
+
+
+def test_a_round_can_be_put_in_use_by_hand(tmp_path: Path) -> None:
+    where = Where(home=tmp_path)
+    warehouse = Warehouse(where.warehouse_path)
+    number = start_run(warehouse, "distill", "sample", "{}", {})
+    run = Run(id=number, recipe="sample", where=where)
+
+    def train(folder: Path) -> dict[str, str]:
+        (folder / "model").mkdir()
+        return {"student": "abc"}
+
+    trained = make_artifact(run.root, "train", 1, {}, {}, train)
+    _, measured = contender(run.root, "round-1", [0.5])
+    for place, artifact in ((1, trained), (1, measured)):
+        record(run, artifact, place)
+    columns = ["system", "split", "measure", "value", "chance", "queries"]
+    rows = [(system, "dev", "nDCG@10", value, 0.1, 1) for system, value in (("round-1", 0.4), ("base", 0.5))]
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(tmp_path / "metrics.parquet")
+    load_metrics(warehouse, number, 2, tmp_path / "metrics.parquet", "metrics")
+    done = promote_by_hand(where, number, 1)
+    current = json.loads(done.path.read_text())
+    assert (current["system"], current["fingerprint"], current["by"]) == ("round-1", "abc", "hand")
+    assert current["path"] == str(trained.path / "model")
+    assert done.sentence == "nDCG@10 on dev: round-1 0.400, base 0.500"
+    with pytest.raises(LookupError, match=r"no student of round 7; there are \[1\]"):
+        promote_by_hand(where, number, 7)
+    with pytest.raises(LookupError, match="no run 9"):
+        promote_by_hand(where, 9, 1)
 
 
 def test_a_recipe_name_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:

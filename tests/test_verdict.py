@@ -90,3 +90,10 @@ def test_without_the_equal_compute_run_warm_is_the_control() -> None:
     line = verdict(figures_of("round-1", {"base": 0.5, "warm": 0.6, "round-1": 0.6 - 1e-9}))
     assert "nothing over warm" in line
     assert "warm-long" not in line
+
+
+def test_where_no_round_was_measured_nothing_is_said_of_the_teacher() -> None:
+    """A run that was stopped before its first round has shown nothing against its teacher."""
+    line = verdict(figures_of("warm", {"base": 0.55, "warm": 0.65}, {"base": 0.56, "warm": 0.6}))
+    assert line.startswith("No round was measured; warm, trained on the labels alone, leads: test nDCG@10 0.650")
+    assert "teacher" not in line

@@ -19,6 +19,7 @@ def recipe(data: Path, student: Path, **changes: Any) -> Recipe:
         "student": {"model": str(student)},
         "warmup": {"steps": 4, "batch": 8, "lr": 1e-3, "evaluate_every": 2},
         "teach": {"steps": 4, "batch": 4, "evaluate_every": 2, "dev_queries": 10},
+        "teacher": {"gate": "warn"},
         "mining": {"depth": 10, "last_rank": 10},
         "evaluation": {"rerank_depth": 10},
         "training": {"steps": 4, "batch": 8, "list_length": 4, "lr": 1e-3, "evaluate_every": 2},

@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import export, init, lists, plan, review, run, runs, sample, score, search, sql, ui
+from flows.cli import (
+    compare,
+    export,
+    init,
+    lists,
+    plan,
+    promote,
+    report,
+    review,
+    run,
+    runs,
+    sample,
+    score,
+    search,
+    sql,
+    ui,
+)
 from flows.cli.terminal import describe, say
 
 app = typer.Typer(
@@ -51,10 +67,14 @@ app.command(rich_help_panel="Make")(plan.plan)
 app.command(rich_help_panel="Make")(run.run)
 app.command(rich_help_panel="Make")(score.score)
 app.command(rich_help_panel="Make")(export.export)
+app.command(rich_help_panel="Make")(promote.promote)
+app.command(rich_help_panel="Make")(promote.rollback)
 app.command(rich_help_panel="Make")(sample.sample)
 app.add_typer(review.app, name="review", rich_help_panel="Share")
 app.add_typer(lists.app, name="lists", rich_help_panel="Share")
 app.command(rich_help_panel="Look")(runs.runs)
+app.command(rich_help_panel="Look")(report.report)
+app.command(rich_help_panel="Look")(compare.compare)
 app.command(rich_help_panel="Look")(search.search)
 app.command(rich_help_panel="Look")(sql.sql)
 app.command(rich_help_panel="Look")(ui.ui)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from tasks.artifacts import Artifact, make_artifact
+from tasks.baseline.before import before_tuning
 from tasks.baseline.bm25 import search_bm25
+from tasks.baseline.fusing import fused
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.chance import chance_queries
 from tasks.evaluate.tables import read_judged, write_measured, write_ranked
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from models.runtime import Runtime
     from models.student import Student
 
-VERSION = 1
+VERSION = 2
 TOLERANCE = 1e-5
+QUERIES = "query_metrics.parquet"
 
 
 def evaluate_chance(root: Path, corpus: Artifact, depth: int) -> Artifact:
@@ -48,6 +51,30 @@ def evaluate_bm25(root: Path, corpus: Artifact, depth: int) -> Artifact:
 
     named = {"system": "bm25", "depth": depth}
     return make_artifact(root, "baseline", VERSION, named, {"corpus": corpus.fingerprint}, build)
+
+
+def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Artifact, depth: int) -> Artifact:
+    """Write ranking, metrics and query_metrics of BM25 and the base fused by reciprocal ranks.
+
+    What it says before anything is trained, `warnings`, is among the facts.
+
+    Args:
+        root: Folder of all artifacts.
+        corpus: What both were measured on.
+        words: The evaluation of BM25.
+        vectors: The evaluation of the base.
+        depth: Passages kept per query.
+    """
+
+    def build(folder: Path) -> Mapping[str, Any]:
+        judged = read_judged(corpus)
+        both = [pl.read_parquet(each.file("ranking.parquet")) for each in (words, vectors)]
+        facts = write_ranked(folder, "hybrid", judged, fused(*both, depth), depth)
+        measured = [pl.read_parquet(path) for path in (vectors.file(QUERIES), folder / QUERIES)]
+        return {**facts, "warnings": before_tuning(corpus, *measured)}
+
+    inputs = {"corpus": corpus.fingerprint, "bm25": words.fingerprint, "base": vectors.fingerprint}
+    return make_artifact(root, "baseline", VERSION, {"system": "hybrid", "depth": depth}, inputs, build)
 
 
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:

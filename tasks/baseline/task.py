@@ -1,11 +1,15 @@
 """The step `baseline`."""
 
+import logging
+
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.task import load_measures, load_ranked
 from tasks.record import warehouse_of
 from tasks.refs import Artifact, Run, StudentRef
 from tasks.step import step
+
+log = logging.getLogger("remine.baseline")
 
 
 @step("baseline")
@@ -20,3 +24,23 @@ def baseline(run: Run, corpus: Artifact, student: StudentSettings, evaluation: E
     facts = describe_student(base.path)
     register_model(warehouse_of(run.where), "student", student.model, base.fingerprint, facts)
     return base
+
+
+@step("baseline")
+def hybrid(run: Run, corpus: Artifact, base: Artifact, evaluation: Evaluation) -> Artifact:
+    """Measure BM25 and the base together, and say what is known before anything is trained.
+
+    Args:
+        run: The run.
+        corpus: passages, queries and labels.
+        base: The base's evaluation.
+        evaluation: Depths.
+    """
+    from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
+
+    words = evaluate_bm25(run.root, corpus, evaluation.depth)
+    artifact = evaluate_hybrid(run.root, corpus, words, base, evaluation.depth)
+    load_ranked(run, artifact, 0)
+    for warning in artifact.facts["warnings"]:
+        log.warning("%s", warning)
+    return artifact

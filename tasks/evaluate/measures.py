@@ -5,7 +5,19 @@ from typing import Any
 
 import polars as pl
 
-MEASURES = ("nDCG@10", "RR@10", "R@10", "R@50", "R@100", "AP")
+MEASURES = (
+    "nDCG@1",
+    "nDCG@3",
+    "nDCG@5",
+    "nDCG@10",
+    "RR@10",
+    "R@1",
+    "R@5",
+    "R@10",
+    "R@50",
+    "R@100",
+    "AP",
+)
 
 
 def judged_queries(labels: pl.DataFrame, split: str) -> pl.DataFrame:

@@ -67,6 +67,14 @@ def compare_differences(differences: np.ndarray, seed: int = 0) -> Comparison:
     return Comparison(queries, observed, (extreme + 1) / (SAMPLES + 1), float(low), float(high))
 
 
+def mean_interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """The percentile bootstrap 95 % interval of a mean over queries, values (Q,)."""
+    queries, rng = len(values), np.random.default_rng(seed)
+    drawn = _sampled(queries, lambda rows: values[rng.integers(0, queries, (rows, queries))].mean(axis=1))
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return float(low), float(high)
+
+
 def _sampled(queries: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     rows = max(1, CELLS // queries)
     parts = [draw(min(rows, SAMPLES - start)) for start in range(0, SAMPLES, rows)]

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from tasks.settings import Settings
 
-MeasureName = Literal["nDCG@10", "RR@10", "R@10", "R@50", "R@100", "AP"]
+MeasureName = Literal["nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "RR@10", "R@1", "R@5", "R@10", "R@50", "R@100", "AP"]
 
 
 class Evaluation(Settings):

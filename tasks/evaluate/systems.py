@@ -12,7 +12,7 @@ from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.tables import KEYS, read_judged, write_ranked
 from tasks.refs import TeacherRef
 
-VERSION = 1
+VERSION = 2
 
 
 def evaluate_student(

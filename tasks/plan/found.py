@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.plan.line import Line
 from tasks.refs import StudentRef, TeacherRef
+from tasks.where import Where
 
 Found = TypeVar("Found", bound=Artifact | None)
 
@@ -44,12 +45,29 @@ def unmade_teacher(artifact: Artifact) -> TeacherRef:
     return TeacherRef(fingerprint=f"unmade {artifact.fingerprint}", path=Path(), name="taught", calibrated=True)
 
 
+def last_made(where: Where, recipe: str, step: str) -> Artifact | None:
+    """A step's artifact in the last run of a recipe that came to its end; None where there is none."""
+    from tasks.record import warehouse_of
+    from warehouse.lookup import artifacts_of, latest_run
+
+    warehouse = warehouse_of(where)
+    last = latest_run(warehouse, recipe) if where.warehouse_path.exists() else None
+    rows = artifacts_of(warehouse, last[0]).rows(named=True) if last else []
+    made = [row for row in rows if row["step"] == step]
+    return Artifact(step=step, fingerprint=made[-1]["fingerprint"], path=Path(made[-1]["path"])) if made else None
+
+
 class Lines:
     """The lines of a plan as they come; an artifact that two steps give is made by the first."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.made: set[str] = set()
+
+    @property
+    def all_done(self) -> bool:
+        """Nothing is to be done for any line so far."""
+        return all(line.done for line in self.lines)
 
     def add(self, artifact: Artifact, line: Line) -> Artifact:
         """Add a step's line; where there is nothing to do for it, its amounts go."""

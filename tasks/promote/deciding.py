@@ -1,16 +1,15 @@
 """The better of two students goes on, by its dev measure; the base can win."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from tasks.artifacts import Artifact, make_artifact, sync
+from tasks.artifacts import Artifact, make_artifact
 from tasks.promote.settings import Promotion
-from tasks.refs import Run, StudentRef
+from tasks.refs import StudentRef
 from tasks.settings import Settings
 
 VERSION = 1
@@ -41,8 +40,8 @@ class Decision(Settings):
 def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str) -> Decision:
     """Compare two evaluated students on dev, query by query, and write the decision down.
 
-    The test and the interval are reported, they don't decide. Where dev also chose checkpoints, they are
-    optimistic.
+    By the rule `better` the test and the interval are reported and don't decide; by `proven` the test does. Where
+    dev also chose checkpoints, both are optimistic.
 
     Args:
         root: Folder of all artifacts.
@@ -77,21 +76,6 @@ def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Pr
     return Decision(winner=winner, measured=measured, artifact=artifact, **shown)
 
 
-def name_incumbent(run: Run, student: StudentRef, measured: Artifact) -> Path:
-    """Write data/artifacts/current/<recipe>.json: the student that the recipe's users should serve."""
-    path = run.root / "current" / f"{run.recipe}.json"
-    if path.parent != run.root / "current" or path.name.startswith("."):
-        raise ValueError(f"recipe name {run.recipe!r} cannot name a file; use letters, digits, '.', '_' and '-'")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    current = {"run": run.id, "recipe": run.recipe, **student.model_dump(mode="json"), "evaluation": str(measured.path)}
-    beside = path.with_name(f"{path.name}.tmp-{os.getpid()}")
-    beside.write_text(json.dumps(current, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    sync(beside)
-    beside.replace(path)
-    sync(path.parent)
-    return path
-
-
 def _write_decision(
     folder: Path, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str
 ) -> Mapping[str, Any]:
@@ -101,12 +85,14 @@ def _write_decision(
 
     old, new = (pl.read_parquet(measured.file("query_metrics.parquet")) for _, measured in (incumbent, challenger))
     found = compare(old, new, "dev", measure, settings.seed)
-    promoted = found.difference > 0
+    is_better = found.difference > 0
+    promoted = is_better and (settings.rule == "better" or found.p < settings.level)
     facts: dict[str, Any] = {
         "winner": (challenger if promoted else incumbent)[0].system,
         "loser": (incumbent if promoted else challenger)[0].system,
         "promoted": promoted,
         "rule": settings.rule,
+        "level": settings.level,
         "measure": measure,
         "queries": found.queries,
         "difference": found.difference,
@@ -125,7 +111,10 @@ def _write_decision(
 
 def _sentence(facts: Mapping[str, Any]) -> str:
     winner, loser = facts["winner"], facts["loser"]
+    unproven = not facts["promoted"] and facts["difference"] > 0
     outcome = f"{winner} replaces {loser}" if facts["promoted"] else f"{winner} stays, {loser} does not replace it"
+    if unproven:
+        outcome += f", whose gain is not proven (p below {facts['level']:g} is)"
     return (
         f"{outcome}: {facts['measure']} on {facts['queries']} dev queries {facts['difference']:+.4f} "
         f"(95 % interval {facts['low']:+.4f} to {facts['high']:+.4f}, p = {facts['p']:.4f})"

@@ -1,7 +1,8 @@
 """The summary of a run: verdict, leaderboard, rounds, seconds, notes, and where to look next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 from rich.console import Console
@@ -49,6 +50,10 @@ class Summary:
     tables: list[Table]
     notes: list[str]
     hints: list[tuple[str, str]]
+
+    def with_page(self, page: Path) -> "Summary":
+        """The summary that also says where the report is."""
+        return replace(self, hints=[(str(page), "the report, to open in a browser"), *self.hints])
 
 
 def summarise(
@@ -137,6 +142,10 @@ def notes_of(placed: Sequence[Placed]) -> list[str]:
         name = f"Round {each.number}" if each.number else "Before the rounds"
         if step == "ingest":
             notes += [f"Data: {warning}" for warning in facts.get("warnings", [])]
+        if step == "baseline":
+            notes += [f"Before tuning: {warning}." for warning in facts.get("warnings", [])]
+        if step == "diagnose":
+            notes += [f"Diagnosis: {warning}" for warning in facts["warnings"]]
         if step == "promote":
             notes.append(f"{name}: {facts['sentence']}.")
         if facts.get("unfinished"):

@@ -3,7 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tasks.promote.deciding import Contender, name_incumbent
+from tasks.promote.deciding import Contender
+from tasks.promote.incumbent import name_incumbent
 from tasks.refs import Artifact, Run
 from tasks.step import step
 
@@ -15,17 +16,21 @@ log = logging.getLogger("remine.report")
 
 @step("report")
 def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Summary":
-    """Name the incumbent, print the summary and leave it as artifacts of the Prefect run."""
+    """Name the incumbent, write the report, print the summary and leave it as artifacts of the Prefect run."""
     from rich.console import Console
 
-    from tasks.record import warehouse_of
+    from tasks.record import record, warehouse_of
     from tasks.report.placed import placed_artifacts
     from tasks.report.summary import show, summarise
+    from tasks.report.writing import FILE, write_report
     from warehouse.reviews import agreement
 
     name_incumbent(run, *winner)
     people = agreement(warehouse_of(run.where), run.id)
-    summary = summarise(run, placed_artifacts(run), winner[0].system, measure, people)
+    placed = placed_artifacts(run)
+    written = write_report(run, placed)
+    record(run, written, 0)
+    summary = summarise(run, placed, winner[0].system, measure, people).with_page(written.file(FILE))
     show(summary, Console())
     log.info("%s The student is in %s.", summary.verdict, exported.path)
     leave(summary)

@@ -52,7 +52,7 @@ def verdict(figures: Figures) -> str:
     if figures.winner == "base":
         line, helpless = _nothing_promoted(figures), True
     elif figures.winner in LABELS_ONLY:
-        line, helpless = _labels_won(figures), True
+        line, helpless = _labels_won(figures)
     else:
         line, helpless = _round_won(figures)
     gate = _gate(figures)
@@ -76,17 +76,15 @@ def _nothing_promoted(figures: Figures) -> str:
     )
 
 
-def _labels_won(figures: Figures) -> str:
+def _labels_won(figures: Figures) -> tuple[str, bool]:
     best = _best_on_dev(figures, [name for name, _ in figures.means if _is_round(name)])
-    against = (
-        f" ({best} {figures.value(best, 'dev'):.3f}, {figures.winner} {figures.value(figures.winner, 'dev'):.3f})"
-        if best
-        else ""
-    )
+    if best is None:
+        return f"No round was measured; {figures.winner}, trained on the labels alone, leads: {_result(figures)}", False
+    against = f" ({best} {figures.value(best, 'dev'):.3f}, {figures.winner} {figures.value(figures.winner, 'dev'):.3f})"
     return (
         f"Promoted {figures.winner}, trained on the labels alone: {_result(figures)}; "
         f"the teacher added nothing: no round beat it on dev{against}"
-    )
+    ), True
 
 
 def _round_won(figures: Figures) -> tuple[str, bool]:

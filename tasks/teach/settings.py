@@ -1,6 +1,6 @@
 """Which teacher judges, and how one is taught."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -21,6 +21,12 @@ class TeacherSettings(Settings):
         [0.25, 0.5, 0.75, 1.0],
         min_length=1,
         description="Shares of the teacher against the incumbent student's similarity to try on dev; [1.0]: no blend.",
+    )
+
+    gate: Literal["stop", "warn"] = Field(
+        "stop",
+        description="stop: the run ends where the teacher, re-ranking what the warm student found for dev, is not "
+        "proven to be better than that student (one-sided p < 0.05). warn: it goes on and says so.",
     )
 
     @field_validator("model", mode="before")

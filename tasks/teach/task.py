@@ -1,6 +1,6 @@
 """The steps `teach` and `calibrate`."""
 
-from tasks.record import record
+from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run, TeacherRef
 from tasks.settings import Settings
 from tasks.step import step
@@ -53,6 +53,24 @@ def calibrate(
     calibrated = calibrate_teacher(run.root, corpus, teacher, (ranked, scored), how)
     register(run, calibrated)
     return calibrated
+
+
+@step("gate")
+def gate(run: Run, warm: Artifact, reranked: Artifact, planning: TeacherPlanning) -> Artifact:
+    """Hold the teacher against the student that it is to teach.
+
+    Raises:
+        TeacherAddsNothing: It is not proven to be better, and the recipe says to stop then.
+    """
+    from tasks.teach.gate import hold, judge_teacher
+    from warehouse.load import load_diagnostics
+
+    artifact = judge_teacher(run.root, warm, reranked, planning.measure, planning.seed)
+    key = record(run, artifact, 0)
+    name = "diagnostics.parquet"
+    load_diagnostics(warehouse_of(run.where), run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")
+    hold(artifact, planning.teacher.gate)
+    return artifact
 
 
 @step("find teacher")

@@ -95,7 +95,7 @@ counted AS (
         CAST(json_extract_string(facts, '$.pairs') AS BIGINT) AS pairs,
         CAST(json_extract_string(facts, '$.new') AS BIGINT) AS fresh,
         CAST(json_extract_string(facts, '$.tokens') AS BIGINT) AS tokens,
-        CAST(json_extract_string(facts, '$.truncated') AS BIGINT) AS truncated
+        CASE WHEN scores THEN CAST(json_extract_string(facts, '$.truncated') AS BIGINT) END AS truncated
     FROM used
 )
 SELECT run, round, coalesce(sum(pairs) FILTER (scores), 0)::BIGINT AS pairs,

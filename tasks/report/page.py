@@ -1,0 +1,124 @@
+"""The report people read: one HTML file that loads nothing from anywhere."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tasks.export.card import public
+from tasks.report import sections
+from tasks.report.charts import judgement_charts, system_chart, training_charts
+from tasks.report.told import Told, told
+from tasks.report.toml import as_toml
+from tasks.report.verdict import verdict
+from warehouse import report_rows
+from warehouse.connect import Warehouse
+
+READ = 20
+CHANGED = 5
+LEVELS = ("chance", "base")
+
+
+def report_page(warehouse: Warehouse, run: int) -> str:
+    """Write the report of a run as one HTML page.
+
+    Everything in it is from the warehouse; every text from the data is escaped.
+
+    Raises:
+        LookupError: There is no such run, or nothing to report of it.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("page.html").render(context(warehouse, told(warehouse, run)))
+
+
+def save_page(page: str, path: Path) -> Path:
+    """Write a page to a file, whole or not at all; returns the file.
+
+    Raises:
+        FileNotFoundError: Its folder is not there.
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
+    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        beside.write_text(page, "utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
+
+
+def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
+    """What the template shows."""
+    means = sections.intervals(about)
+    levels = {system: about.means[system, "dev"] for system in LEVELS if (system, "dev") in about.means}
+    limits = sections.limits_of(about)
+    return {
+        **_head(about),
+        **_changed(warehouse, about),
+        "leaderboard": sections.leaderboard_table(about, means),
+        "systems": system_chart(means, f"{about.split} {about.measure}"),
+        "warnings": sections.warnings(about),
+        "decisions": sections.decisions(about),
+        "training": training_charts(report_rows.course(warehouse, about.run), levels, about.measure),
+        "judgements": judgement_charts(report_rows.spread(warehouse, about.run), limits),
+        "about_limits": _about_limits(about),
+        "diagnosis": sections.diagnosis_table(report_rows.noted(warehouse, about.run)),
+        "to_read": sections.reading(report_rows.to_read(warehouse, about.run, READ)),
+        "seconds": sections.seconds_table(about),
+        "pairs": sections.pairs_table(report_rows.cost(warehouse, about.run)),
+        "serving": sections.serving(about),
+        "recipe": as_toml(public(about.settings)),
+        "reproduce": sections.reproduce(about),
+    }
+
+
+def _head(about: Told) -> dict[str, Any]:
+    row = about.row
+    stopped = row["status"] not in ("completed", "running")
+    queries = about.board.filter(about.board["split"] == about.split)["queries"].to_list()[0]
+    return {
+        "title": f"remine: {row['recipe']}, run {about.run}",
+        "chosen": about.winner,
+        "verdict": verdict(about.figures),
+        "origin": f"Run {about.run} of the recipe {row['recipe']} on the corpus {row['corpus']}, "
+        f"started {row['started_at']:%Y-%m-%d %H:%M} UTC.",
+        "state": f"This run ended early, {row['status']}: {row['error']}. What follows is what there was until then."
+        if stopped
+        else "",
+        "about_board": f"Means over {queries} {about.split} queries; intervals by bootstrap over queries; “against "
+        "base” is paired, query by query. Dev chose checkpoints and winners, so figures on dev are optimistic.",
+    }
+
+
+def _changed(warehouse: Warehouse, about: Told) -> dict[str, Any]:
+    """What the winner won and lost against the base; where the base won, the best other student stands in."""
+    after = about.winner
+    if after == "base":
+        others = [name for name, split in about.means if split == "dev" and name.startswith(("warm", "round-"))]
+        students = [name for name in others if not name.endswith("+teacher")]
+        if not students:
+            return {"changed": [], "compared": ""}
+        after = max(sorted(students), key=lambda name: about.means[name, "dev"])
+    systems = ("base", after)
+    rows = report_rows.changed(warehouse, about.run, systems, (about.split, about.measure), CHANGED)
+    both = [(outcome, sections.changes(rows, outcome, systems)) for outcome in ("won", "lost")]
+    return {"changed": both, "compared": f"base before, {after} after, {about.split} {about.measure}"}
+
+
+def _about_limits(about: Told) -> str:
+    settings = about.settings.get("denoising", {})
+    margin = (
+        f" A negative also stays {settings['margin']:g} logits below the weakest positive of its query, which is "
+        "another line for every query."
+        if settings.get("policy") == "margin"
+        else ""
+    )
+    return (
+        f"Policy {settings.get('policy', 'unknown')}. Log-odds of 0 are a calibrated probability of one half; the last "
+        f"bar on each side holds everything beyond.{margin} Candidates to the right of “approve” are never "
+        "contrastive negatives."
+    )

@@ -1,0 +1,266 @@
+"""The report: one file that loads nothing, shows texts as texts, and says what is true first."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import cookbook_samples
+import polars as pl
+import pytest
+import warehouse_samples as sample
+from typer.testing import CliRunner
+from warehouse_samples import about, frame, query_hash
+
+from flows.cli.main import app
+from tasks.report.charts import judgement_charts, system_chart, training_charts
+from tasks.report.page import report_page, save_page
+from tasks.report.svg import Plot, ticks
+from tasks.report.toml import as_toml
+from warehouse import report_rows
+from warehouse.connect import Warehouse
+from warehouse.load import (
+    link_round,
+    load_corpus,
+    load_metrics,
+    load_query_metrics,
+    register_artifact,
+    start_run,
+)
+
+HOSTILE = "<script>alert(1)</script><img src=http://evil/x onerror=alert(1)> \"'&"
+SETTINGS = '{"name": "toy", "denoising": {"policy": "drop", "approve": 0.5, "drop_below": 0.1}, "x": null}'
+
+
+class Tags(HTMLParser):
+    """What a browser would see of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A warehouse with one played round, whose texts are hostile."""
+    monkeypatch.setitem(sample.PASSAGES, "d2", ("", f"green apple {HOSTILE}"))
+    monkeypatch.setitem(sample.QUERIES, "q3", (f"sea {HOSTILE}", "test"))
+    wh = Warehouse(tmp_path / "warehouse.duckdb")
+    run = start_run(wh, "distill", "toy", SETTINGS, {"versions": {"duckdb": "2.0.1"}})
+    load_corpus(wh, run, "toy", sample.corpus(tmp_path / "ingest"), "corpus-1")
+    sample.play_round(wh, run, tmp_path)
+    for system, value in (("chance", 0.1), ("base", 0.5), ("round-1", 0.75)):
+        measured(wh, run, tmp_path, system, value)
+    return tmp_path
+
+
+def measured(wh: Warehouse, run: int, folder: Path, system: str, value: float) -> None:
+    key = register_artifact(wh, run, about("evaluate", f"e-{system}"), "artifacts/e")
+    link_round(wh, run, 0, "evaluate", key)
+    rows = [(system, split, "nDCG@10", value, 0.1, 1) for split in ("dev", "test")]
+    columns: tuple[str, ...] = ("system", "split", "measure", "value", "chance", "queries")
+    load_metrics(wh, run, key, frame(folder / f"{system}-m.parquet", rows, columns), f"m-{system}")
+    told = [(system, split, query_hash("q3"), "nDCG@10", value) for split in ("dev", "test")]
+    columns = ("system", "split", "query_hash", "measure", "value")
+    load_query_metrics(wh, run, key, frame(folder / f"{system}-q.parquet", told, columns), f"q-{system}")
+
+
+@pytest.fixture
+def page(home: Path) -> str:
+    return report_page(Warehouse(home / "warehouse.duckdb"), 1)
+
+
+def test_the_first_sentence_is_the_verdict(page: str) -> None:
+    heading = page[page.index("<h1>") : page.index("</h1>")]
+    assert "Nothing is promoted" in heading
+    assert page.index("<h1>") < page.index("<table>")
+
+
+def test_a_passage_with_a_script_is_a_text(page: str) -> None:
+    """A passage that runs in the reader's browser could send the whole report away."""
+    seen = Tags(page)
+    assert {"script", "img", "iframe", "object", "embed", "form"} & {tag for tag, _ in seen.tags} == set()
+    assert not [attrs for _, attrs in seen.tags if any(name.startswith("on") for name in attrs)]
+    assert seen.text.count("<script>alert(1)</script>") >= 2, "the passage and the query, to be read"
+
+
+def test_a_report_asks_nobody_for_anything(page: str) -> None:
+    seen = Tags(page)
+    links = [value for _, attrs in seen.tags for name, value in attrs.items() if name in ("src", "href")]
+    assert links == ["data:,"]
+    assert "default-src 'none'" in page
+    assert "@import" not in page and "url(" not in page
+
+
+def test_false_negatives_stand_beside_what_was_labelled(page: str) -> None:
+    text = Tags(page).text
+    start = text.index("False negatives to read")
+    assert "green apple" in text[start:]
+    assert text.index("Fruit red apple", start) > text.index("green apple", start)
+    assert "by hand" in text[start:], "why the teacher approves"
+
+
+def test_every_drawing_has_words_for_those_who_cannot_see_it(page: str) -> None:
+    drawings = [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    assert len(drawings) >= 2
+    for drawing in drawings:
+        assert drawing.get("role") == "img"
+        assert len(drawing.get("aria-label") or "") > 30
+
+
+def test_colours_can_be_read_in_both_themes(page: str) -> None:
+    """WCAG: 4.5 for text, 3 for lines and bars."""
+    for theme in re.findall(r":root \{(.*?)\}", page):
+        colours = dict(re.findall(r"--(\w+): (#\w+);", theme))
+        assert len(colours) == 8
+        for name in ("ink", "soft"):
+            assert contrast(colours[name], colours["ground"]) >= 4.5
+            assert contrast(colours[name], colours["panel"]) >= 4.5
+        assert all(contrast(colours[name], colours["ground"]) >= 3 for name in ("c1", "c2", "c3"))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(letter * 2 for letter in colour[1:])
+    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_queries_that_changed_show_what_came_first(tmp_path: Path) -> None:
+    wh = cookbook_samples.play(tmp_path)
+    rows = report_rows.changed(wh, 2, ("base", "round-2"), ("test", "nDCG@10"), 5)
+    (row,) = rows.rows(named=True)
+    assert (row["outcome"], row["before"], row["after"]) == ("lost", 0.5, 0.25)
+    assert (row["first_before"], row["right_before"]) == ("deep sea", True)
+    assert (row["first_after"], row["right_after"]) == ("tall tree", False)
+    assert row["labelled"] == ["deep sea"]
+    assert report_rows.changed(wh, 2, ("round-2", "base"), ("test", "nDCG@10"), 5)["outcome"].to_list() == ["won"]
+
+
+def test_judgements_are_spread_by_log_odds(home: Path) -> None:
+    """Logits and probabilities mixed would draw the threshold in the wrong place (pitfall 7)."""
+    rows = report_rows.spread(Warehouse(home / "warehouse.duckdb"), 1)
+    assert rows["positives"].sum() == 2 and rows["approved"].sum() == 2 and rows["kept"].sum() == 4
+    # 0.875 is ln(7) = 1.95 in log-odds
+    assert rows.filter(pl.col("start") == 1.5)["approved"].to_list() == [1]
+
+
+def test_thresholds_are_drawn_where_they_are() -> None:
+    rows = {"round": [1, 1], "start": [-4.0, 3.5], "calibrated": [True] * 2, "positives": [0, 2]}
+    spread = pl.DataFrame({**rows, "approved": [0, 1], "kept": [5, 0]})
+    ((_, drawing, _),) = judgement_charts(spread, {"approve 0.5": 0.0})
+    root = ElementTree.fromstring(drawing)
+    (line,) = (each for each in root.iter("line") if each.get("class") == "dashed")
+    plot = Plot("", "", (-4.0, 4.0), (0.0, 1.0), ("", ""))
+    assert float(line.get("x1") or 0) == pytest.approx(plot.x(0.0), abs=0.1)
+    assert line.get("x1") == line.get("x2")
+
+
+def test_training_is_drawn_beside_chance_and_base() -> None:
+    """A loss that falls beside a measure that stays at chance is worth nothing."""
+    rows = [(0, "warmup", 1, 4, 0, None, 0.5), (0, "warmup", 1, 4, 2, 0.4, 0.6), (1, "train", 2, 4, 2, 0.3, 0.7)]
+    names = ["round", "part", "artifact_id", "planned", "step", "loss", "measure"]
+    charts = training_charts(pl.DataFrame(rows, schema=names, orient="row"), {"chance": 0.1, "base": 0.5}, "AP")
+    assert [caption for caption, _, _ in charts] == [
+        "warm: AP on dev",
+        "warm: loss",
+        "round-1: AP on dev",
+        "round-1: loss",
+    ]
+    assert "base 0.500" in charts[0][1] and "chance 0.100" in charts[0][1]
+
+
+def test_a_name_cannot_break_a_drawing() -> None:
+    _, drawing, _ = system_chart([("<b>&", 0.5, 0.4, 0.6)], "nDCG@10")
+    assert "<b>" not in drawing
+    assert [text.text for text in ElementTree.fromstring(drawing).iter("text")][-1] == "<b>& 0.500"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1.0]), (-4, 4, [-4, -2, 0, 2, 4]), (0, 30, [0, 10, 20, 30]), (0.03, 0.04, None)],
+)
+def test_axes_have_round_numbers(low: float, high: float, expected: list[float] | None) -> None:
+    found = ticks(low, high)
+    assert found == pytest.approx(expected) if expected else 2 <= len(found) <= 6
+
+
+def test_the_recipe_can_be_read_back() -> None:
+    settings = {
+        "name": 'q"\\\x7f\n',
+        "rounds": 2,
+        "none": None,
+        "source": {"path": "d", "qrels": {}, "columns": {"a b": "é"}},
+        "training": {"lr": 5e-05, "on": True, "objectives": [{"name": "kl", "tau": 0.05, "margin": None}]},
+    }
+    read = tomllib.loads(as_toml(settings))
+    assert read["training"] == {"lr": 5e-05, "on": True, "objectives": [{"name": "kl", "tau": 0.05}]}
+    assert read["source"] == settings["source"]
+    assert (read["name"], read["rounds"]) == (settings["name"], 2)
+    assert "none" not in read
+
+
+def test_the_command_writes_the_page_whole(home: Path) -> None:
+    told = CliRunner().invoke(app, ["report", "1", "--home", str(home), "--out", str(home / "r.html")])
+    assert told.exit_code == 0, told.output
+    assert (home / "r.html").read_text("utf-8").startswith("<!doctype html>")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        save_page("x", home / "missing" / "r.html")
+
+
+def test_a_run_without_anything_to_report_is_named(home: Path) -> None:
+    wh = Warehouse(home / "warehouse.duckdb")
+    started = start_run(wh, "distill", "other", "{}", {})
+    with pytest.raises(LookupError, match=f"run {started} .* has not measured the base"):
+        report_page(wh, started)
+    with pytest.raises(LookupError, match="no run 99"):
+        report_page(wh, 99)
+    scoring = start_run(wh, "score", "other", "{}", {})
+    with pytest.raises(LookupError, match="of the flow 'score'"):
+        report_page(wh, scoring)
+
+
+@pytest.fixture
+def browser() -> Iterator[str]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium on this machine")
+    yield found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_browser_shows_it_without_a_complaint_or_a_request(
+    page: str, browser: str, tmp_path: Path, width: int
+) -> None:
+    """What the page would load is blocked by its own policy, and a blocked request is a message of the console."""
+    file, log = tmp_path / "page.html", tmp_path / "net.json"
+    file.write_text(page, "utf-8")
+    command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--enable-logging=stderr", "--v=0", f"--log-net-log={log}", f"--window-size={width},900", "--dump-dom"]
+    done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0
+    assert "Every system, beside chance" in done.stdout
+    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+    assert "evil" not in log.read_text("utf-8", errors="replace")
