@@ -68,10 +68,10 @@ def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Arti
 
     def build(folder: Path) -> Mapping[str, Any]:
         judged = read_judged(corpus)
-        both = [pl.read_parquet(each.file("ranking.parquet")) for each in (words, vectors)]
-        facts = write_ranked(folder, "hybrid", judged, fused(*both, depth), depth)
-        measured = [pl.read_parquet(path) for path in (vectors.file(QUERIES), folder / QUERIES)]
-        return {**facts, "warnings": before_tuning(corpus, *measured)}
+        by_words, by_vectors = (pl.read_parquet(each.file("ranking.parquet")) for each in (words, vectors))
+        facts = write_ranked(folder, "hybrid", judged, fused(by_words, by_vectors, depth), depth)
+        base, hybrid = (pl.read_parquet(path) for path in (vectors.file(QUERIES), folder / QUERIES))
+        return {**facts, "warnings": before_tuning(corpus, base, hybrid)}
 
     inputs = {"corpus": corpus.fingerprint, "bm25": words.fingerprint, "base": vectors.fingerprint}
     return make_artifact(root, "baseline", VERSION, {"system": "hybrid", "depth": depth}, inputs, build)

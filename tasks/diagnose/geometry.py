@@ -1,6 +1,7 @@
 """How vectors lie in their space: closeness of positives, spread, direction, dimensions."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +84,9 @@ def variances(vectors: Vectors) -> NDArray[np.float64]:
     centred = unit(vectors) - unit(vectors).mean(axis=0)
     values = np.clip(np.linalg.eigvalsh(centred.T @ centred)[::-1], 0.0, None)
     if values.sum() <= 1e-12 * len(vectors):
-        return np.eye(1, len(values))[0]
-    shares: NDArray[np.float64] = values / values.sum()
+        shares: NDArray[np.float64] = np.eye(1, len(values))[0]
+        return shares
+    shares = values / values.sum()
     return shares
 
 
@@ -102,6 +104,9 @@ def unit(vectors: Vectors) -> NDArray[np.float64]:
     return scaled
 
 
-def _cosines(left: Vectors, right: Vectors, rows: Vectors, others: Vectors) -> NDArray[np.float64]:
+Rows = NDArray[np.signedinteger[Any]]
+
+
+def _cosines(left: Vectors, right: Vectors, rows: Rows, others: Rows) -> NDArray[np.float64]:
     found: NDArray[np.float64] = np.einsum("nd,nd->n", unit(left[rows]), unit(right[others]))
     return found
