@@ -41,6 +41,6 @@ COMMENT ON VIEW mining_recall IS 'How much of the exact lists an approximate sea
 COMMENT ON COLUMN mining_recall.run IS 'Key in runs.';
 COMMENT ON COLUMN mining_recall.round IS 'Round of the run, counted from 1.';
 COMMENT ON COLUMN mining_recall.miner IS 'Whose vectors were searched (a system''s name).';
-COMMENT ON COLUMN mining_recall.kind IS 'Index: ivf or hnsw.';
+COMMENT ON COLUMN mining_recall.kind IS 'Index: ivf or hnsw; NULL where the artifact does not say.';
 COMMENT ON COLUMN mining_recall.recall IS 'Mean share of the exact first passages, as deep as lists are, that it found, 0 to 1.';
-COMMENT ON COLUMN mining_recall.sample IS 'Queries it was measured on at most.';
+COMMENT ON COLUMN mining_recall.sample IS 'Queries it was measured on at most; NULL where the artifact does not say.';
