@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+WORKERS ?= 2
 READY = $(VENV)/.ready
 
 .PHONY: run test test-slow check bench docs ui clean setup
@@ -12,7 +13,7 @@ run: $(READY)
 	$(BIN)/remine run flows/presets/sample.toml
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

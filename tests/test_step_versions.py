@@ -7,6 +7,7 @@ After a change that alters results, raise the VERSION beside the step; after any
 import ast
 import json
 import sys
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -99,6 +100,7 @@ def is_docstring(node: ast.AST) -> bool:
     return constant and isinstance(node.value.value, str)
 
 
+@cache
 def current() -> dict[str, dict[str, str | int]]:
     found = steps()
     return {

@@ -68,7 +68,10 @@ def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
     )
     path = name_incumbent(Run(id=run, recipe=row["recipe"], where=where), student, evaluation, by="hand")
     measure = settings.get("evaluation", {}).get("measure", "nDCG@10")
-    board = report_rows.board(warehouse, run).filter((pl.col("split") == "dev") & (pl.col("measure") == measure))
-    means = dict(board.select("system", "value").iter_rows())
-    told = f"{measure} on dev: {system} {means[system]:.3f}, base {means['base']:.3f}"
-    return Promoted(path, system, told)
+    return Promoted(path, system, _told(report_rows.board(warehouse, run), measure, system))
+
+
+def _told(board: pl.DataFrame, measure: str, system: str) -> str:
+    dev = board.filter((pl.col("split") == "dev") & (pl.col("measure") == measure))
+    means = dict(dev.select("system", "value").iter_rows())
+    return f"{measure} on dev: {system} {means[system]:.3f}, base {means['base']:.3f}"
