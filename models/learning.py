@@ -22,23 +22,27 @@ class LearningTwin:
 
     def __init__(self, source: nn.Module) -> None:
         self._source = source
-        self._versions: tuple[int, ...] | None = None
+        self._stale = True
         self._twin: nn.Module | None = None
 
     def forget(self) -> None:
         """Drop the copy: nothing learns any more, or the source is another."""
         self._twin = None
 
+    def outdate(self) -> None:
+        """Say that the source's weights may have changed; asked every step: fused optimisers count no versions."""
+        self._stale = True
+
     def get(self) -> nn.Module:
-        """Give the copy with the source's weights, mode, dropout and frozen parameters of this moment."""
-        versions = tuple(weight._version for weight in self._source.parameters())
+        """Give the copy with the weights that the source had when it was last outdated, and its mode of this moment."""
         if self._twin is None:
             self._twin = learning_copy(self._source)
-        elif versions != self._versions:
+        elif self._stale:
             with torch.no_grad():
                 for own, exact in zip(self._twin.parameters(), self._source.parameters(), strict=True):
-                    own.copy_(exact)
-        self._versions = versions
+                    if exact.requires_grad:
+                        own.copy_(exact)
+        self._stale = False
         _follow(self._twin, self._source)
         return self._twin
 

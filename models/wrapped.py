@@ -48,11 +48,13 @@ class Wrapped:
     def train(self) -> None:
         """Turn dropout on, and take the attention that learns quickest."""
         self._twin.forget()
+        self._learner.outdate()
         learning_attention(self.model, self.runtime.device, learns=True)
         self.model.train()
 
     def eval(self) -> None:
         """Turn dropout off, and take the model's own attention again."""
+        self._learner.outdate()
         learning_attention(self.model, self.runtime.device, learns=False)
         self.model.eval()
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -31,8 +31,11 @@ def test_dropout_is_on_in_training_and_off_in_evaluation(tiny_student: Path, tmp
 
 
 @pytest.mark.parametrize("term", [Term("contrastive", tau=0.1), Term("kl", tau=0.1), Term("margin_mse", tau=0.1)])
-def test_every_objective_teaches_the_order_of_its_lists(tiny_student: Path, tmp_path: Path, term: Term) -> None:
-    student = Student.load(tiny_student, FP32)
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_every_objective_teaches_the_order_of_its_lists(
+    tiny_student: Path, tmp_path: Path, term: Term, precision: Literal["fp32", "bf16"]
+) -> None:
+    student = Student.load(tiny_student, Runtime("cpu", precision, 1))
     lists = make_lists(student)
 
     def ordered(student: Student) -> float:
