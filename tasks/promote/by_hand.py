@@ -12,6 +12,7 @@ from tasks.record import warehouse_of
 from tasks.refs import Run, StudentRef
 from tasks.where import Where
 from warehouse import report_rows
+from warehouse.connect import Warehouse
 from warehouse.lookup import artifacts_of
 
 
@@ -22,7 +23,7 @@ class Promoted:
     Attributes:
         path: The file that says so.
         system: The student.
-        sentence: Its dev measure beside that of the run's own choice.
+        sentence: Its dev measure beside the base's.
     """
 
     path: Path
@@ -68,7 +69,10 @@ def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
     )
     path = name_incumbent(Run(id=run, recipe=row["recipe"], where=where), student, evaluation, by="hand")
     measure = settings.get("evaluation", {}).get("measure", "nDCG@10")
+    return Promoted(path, system, _beside_base(warehouse, run, system, measure))
+
+
+def _beside_base(warehouse: Warehouse, run: int, system: str, measure: str) -> str:
     board = report_rows.board(warehouse, run).filter((pl.col("split") == "dev") & (pl.col("measure") == measure))
     means = dict(board.select("system", "value").iter_rows())
-    told = f"{measure} on dev: {system} {means[system]:.3f}, base {means['base']:.3f}"
-    return Promoted(path, system, told)
+    return f"{measure} on dev: {system} {means[system]:.3f}, base {means['base']:.3f}"

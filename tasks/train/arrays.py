@@ -72,9 +72,6 @@ def training_lists(
     queries, counts = np.unique(rows, return_counts=True)
     # Beside the corpus' own positives those that people or the teacher found, also where no list holds them.
     found = judged.filter(pl.col("verdict").is_in(["positive", "promoted"]))
-    seen = [each.select(*KEYS, "verdict").filter(pl.col("verdict") != "unscored") for each in (judged, *earlier)]
-    newest = pl.concat(seen).unique(KEYS, keep="first", maintain_order=True)
-    barred = newest.filter(pl.col("verdict").is_in(["approved", "ambiguous"]))
     return TrainingLists(
         query_tokens=student.tokenize_queries(texts.queries["text"].gather(queries).to_list()),
         passage_tokens=student.tokenize_passages(texts.passages["text"].to_list()),
@@ -84,8 +81,15 @@ def training_lists(
         roles=_roles(listed["verdict"]),
         targets=listed["judgement"].cast(pl.Float32).fill_null(float("nan")).to_numpy().astype(np.float32),
         known=pair_keys(texts, pl.concat([positive_pairs(corpus), found.select(KEYS)])),
-        approved=pair_keys(texts, barred.select(KEYS)),
+        approved=pair_keys(texts, _barred([judged, *earlier])),
     )
+
+
+def _barred(judged: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Pairs that are no negatives by their newest verdict, the newest verdicts first: `query_hash, passage_hash`."""
+    seen = [each.select(*KEYS, "verdict").filter(pl.col("verdict") != "unscored") for each in judged]
+    newest = pl.concat(seen).unique(KEYS, keep="first", maintain_order=True)
+    return newest.filter(pl.col("verdict").is_in(["approved", "ambiguous"])).select(KEYS)
 
 
 def positive_pairs(corpus: Artifact) -> pl.DataFrame:
