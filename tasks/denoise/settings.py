@@ -84,6 +84,6 @@ class Denoising(Settings):
         for name in THRESHOLDS:
             value, default = getattr(self, name), type(self).model_fields[name].default
             if value != default and name not in READ[self.policy]:
-                readers = " and ".join(policy for policy, read in READ.items() if name in read)
+                readers = ", ".join(policy for policy, read in READ.items() if name in read)
                 raise ValueError(f"policy {self.policy!r} does not read {name} (set to {value}); {readers} would")
         return self
