@@ -12,7 +12,6 @@ from tasks.plan.data import Data
 from tasks.plan.line import Line, Plan
 from tasks.plan.pace import Course, measure_pace
 from tasks.plan.sizes import STATE
-from tasks.train.rounds import start_of
 from tasks.where import Where
 
 SERVER = 10.0  # seconds until a Prefect server answers
@@ -83,8 +82,8 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
         mined = steps.mine(number, miners)
         evidence = steps.evidence(number, miner, mined, teacher)
         judged = [steps.denoise(number, evidence, teacher), *judged]
-        start = start_of(recipe.training, base.student, warm.student, miner.student)
-        miner = steps.measure(number, steps.train(number, start, judged))
+        students = {"base": base.student, "warm": warm.student, "last": miner.student}
+        miner = steps.measure(number, steps.train(number, students, judged))
         miners = miners.then(miner.miner)
         steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
         steps.diagnose(number, miner, evidence, judged)

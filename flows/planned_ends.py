@@ -3,8 +3,8 @@
 from functools import partial
 from pathlib import Path
 
-from flows.planned import Measured
 from flows.planned_steps import Steps
+from flows.standing import Measured
 from tasks.plan.found import last_made, look, unnamed
 from tasks.refs import Run
 

@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 from functools import partial
 
-from flows.planned import Decided, Measured
+from flows.planned import Decided
 from flows.recipe import Recipe
+from flows.standing import Measured, evidence_of, lectern_of, lesson_of, seen_of
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.diagnose.diagnosing import diagnose_student
-from tasks.diagnose.seen import seen
 from tasks.mine.miners import BM25, Miners
 from tasks.plan.amounts import SAME, Amount, Amounts
 from tasks.plan.data import Data
 from tasks.plan.found import Lines, is_there, look, unmade_student, unmade_teacher, unnamed
 from tasks.plan.line import Line
 from tasks.refs import StudentRef, TeacherRef
-from tasks.teach.teaching import Lectern
-from tasks.train.lesson import Lesson
 from tasks.warmup.settings import Warmup
 from tasks.where import Where
 
@@ -71,7 +69,7 @@ class Steps:
     def measure(self, number: int, student: StudentRef) -> Measured:
         """Vectors and evaluation of a student."""
         from tasks.encode import encode_corpus
-        from tasks.evaluate.systems import evaluate_student
+        from tasks.evaluate.systems import evaluate_student, shortened
 
         vectors = look(partial(encode_corpus, self.where, self.corpus, student))
         self.add(vectors, number, "encode", student.system, self.amounts.encode())
@@ -79,8 +77,8 @@ class Steps:
         for dimension in (None, *self.recipe.training.dimensions):
             ways = (self.root, student.system, self.corpus, vectors, self.recipe.evaluation, dimension)
             made.append(look(partial(evaluate_student, *ways)))
-            self.add(made[-1], number, "evaluate", student.system, self.amounts.evaluate())
-        return Measured(student, vectors, made[0])
+            self.add(made[-1], number, "evaluate", shortened(student.system, dimension), self.amounts.evaluate())
+        return Measured(student=student, vectors=vectors, evaluation=made[0])
 
     def diagnose(
         self,
@@ -90,9 +88,7 @@ class Steps:
         judged: Sequence[Artifact] = (),
     ) -> None:
         """Figures of a student's vectors and of its round; the newest verdicts come first."""
-        newest, before, *_ = (*judged, None, None)
-        looked_at = seen(measured.student.system, measured.vectors, evidence, (newest, before))
-        found = look(partial(diagnose_student, self.root, self.corpus, looked_at))
+        found = look(partial(diagnose_student, self.root, self.corpus, seen_of(measured, evidence, judged)))
         self.add(found, number, "diagnose", measured.student.system, self.amounts.promote())
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
@@ -103,17 +99,17 @@ class Steps:
         amount = self.amounts.train("warmup step", warm_plan(settings, 0))
         return self._trained(self.add(artifact, 0, "warmup", system, amount), system, base)
 
-    def train(self, number: int, start: StudentRef, judged: list[Artifact]) -> StudentRef:
+    def train(self, number: int, students: dict[str, StudentRef], judged: list[Artifact]) -> StudentRef:
         """A round's student; the newest verdicts come first."""
         from tasks.train.rounds import round_plan, train_round
 
-        lesson = Lesson(corpus=self.corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
+        lesson = lesson_of(self.recipe, self.corpus, judged, students)
         settings = self.recipe.training
         seed, measure = self.decides
         artifact = look(partial(train_round, self.where, lesson, settings, seed + number, measure))
         amount = self.amounts.train("training step", round_plan(settings, 0))
         system = f"round-{number}"
-        return self._trained(self.add(artifact, number, "train", system, amount), system, start)
+        return self._trained(self.add(artifact, number, "train", system, amount), system, lesson.start)
 
     def promote(self, number: int, incumbent: Measured, challenger: Measured) -> Decided:
         """The better of two students."""
@@ -127,7 +123,8 @@ class Steps:
         except NotMade as missing:
             self.add(missing.artifact, number, "promote", what, self.amounts.promote())
             unknown = unnamed(self.root, "evaluate", f"best of {missing.artifact.fingerprint}")
-            return Decided(Measured(unmade_student(missing.artifact, "the best"), unknown, unknown), None)
+            best = Measured(student=unmade_student(missing.artifact, "the best"), vectors=unknown, evaluation=unknown)
+            return Decided(best, None)
         self.add(decision.artifact, number, "promote", what, self.amounts.promote())
         return Decided(challenger if decision.promoted else incumbent, decision)
 
@@ -150,7 +147,7 @@ class Steps:
         if self.ready:
             (self.teacher,) = self.ready
             return self.teacher
-        lectern = Lectern(corpus=self.corpus, warm=warm.student, mined=mined, ranked=warm.evaluation)
+        lectern = lectern_of(self.corpus, warm, mined)
         taught = look(partial(teach_folds, self.where, lectern, self.recipe.teach, *self.decides))
         folds = f"{self.recipe.teach.folds} folds"
         self.add(taught, 0, "teach", folds, self.amounts.teach(self.recipe.teach))
@@ -216,8 +213,7 @@ class Steps:
     def evidence(self, number: int, miner: Measured, mined: Artifact, teacher: TeacherRef) -> Evidence:
         """What verdicts rest on."""
         scored = self.score_mined(number, mined, teacher)
-        people = self.reviewed(number, teacher)
-        return Evidence(corpus=self.corpus, vectors=miner.vectors, mined=mined, scored=scored, reviewed=people)
+        return evidence_of(self.corpus, miner, mined, scored, self.reviewed(number, teacher))
 
     def reviewed(self, number: int, teacher: TeacherRef) -> Reviewed | None:
         """What people have said by now, scored."""

@@ -3,14 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from flows.connection import Connection, Say, ServerError
+from flows.connection import Connection, ServerError
 from flows.local_server import LocalServer
 
-__all__ = ["Connection", "LocalServer", "ServerError", "configured_url", "connect", "connected"]
+__all__ = ["Connection", "LocalServer", "ServerError", "configured_url", "connect"]
 
 
 def connect(home: Path, port: int | None = None) -> Connection:
@@ -29,17 +27,6 @@ def connect(home: Path, port: int | None = None) -> Connection:
     connection = Connection(url)
     connection.wait_ready(lambda sentence: None)
     return connection
-
-
-@contextmanager
-def connected(home: Path, say: Say) -> Iterator[Connection]:
-    """A server that answers, for as long as the block lasts."""
-    connection = connect(home)
-    try:
-        connection.wait_ready(say)
-        yield connection
-    finally:
-        connection.leave()
 
 
 def configured_url() -> str | None:

@@ -124,6 +124,8 @@ def test_a_threshold_that_the_policy_does_not_read_is_refused() -> None:
     """A margin beside policy `drop` would be believed to be at work."""
     with pytest.raises(ValidationError, match=r"policy 'drop' does not read margin \(set to 1\.0\); margin would"):
         Denoising(policy="drop", margin=1.0)
+    with pytest.raises(ValidationError, match=r"policy 'keep' does not read approve \(set to 0\.7\); drop, promote"):
+        Denoising(policy="keep", approve=0.7)
     for policy, read in READ.items():
         assert set(read) <= set(THRESHOLDS)
         plain = Denoising(policy=policy)  # type: ignore[arg-type]

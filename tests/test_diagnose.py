@@ -119,6 +119,14 @@ def test_shares_of_verdicts_leave_positives_out() -> None:
     assert not found["candidates: negative"].is_bad
 
 
+def test_promoted_candidates_are_told_of() -> None:
+    """Shares that leave a verdict out don't sum to one, and the reader looks for what is missing."""
+    rows = [(1, 1, "positive"), (1, 2, "promoted"), (1, 3, "promoted"), (1, 4, "negative")]
+    found = {each.name: each for each in findings.of_verdicts(verdicts(rows))}
+    assert found["candidates: promoted"].value == pytest.approx(2 / 3)
+    assert found["candidates: promoted"].is_bad
+
+
 def test_short_lists_and_truncation_are_shares() -> None:
     found = findings.of_facts(
         {"short_lists": 3, "queries": 10}, {"truncated_share": 0.05}, {"truncated_share": 0.5, "truncated": 1}

@@ -2,10 +2,13 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warehouse_samples as sample
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from flows.cli.main import app
@@ -42,6 +45,44 @@ def test_every_command_exists() -> None:
     assert {"init", "run", "export", "sql", "ui", "runs", "search"} <= names
     for name in sorted(names):
         assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0, name
+
+
+def test_every_option_exists() -> None:
+    """An option that was renamed sends whoever copies the line away."""
+    pages = "\n".join((ROOT / name).read_text("utf-8") for name in ("README.md", "CHANGELOG.md", "docs/sql.md"))
+    commands = {
+        " ".join(path): {name for option in command.params for name in option.opts} for path, command in every_command()
+    }
+    checked = 0
+    for line in re.findall(r"(?:^|`)(?:\.venv/bin/)?remine ([a-z][^`\n#]*)", pages, re.MULTILINE):
+        words = line.split()
+        name = " ".join(words[:2]) if " ".join(words[:2]) in commands else words[0]
+        if name in commands:
+            wanted = {word for word in words if word.startswith("--")}
+            checked += len(wanted)
+            assert wanted <= commands[name], f"remine {line}"
+    assert checked >= 8
+
+
+def every_command() -> Iterator[tuple[tuple[str, ...], Any]]:
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        inner = getattr(command, "commands", {})
+        waiting += [((*path, name), each) for name, each in inner.items()]
+        if path and not inner:
+            yield path, command
+
+
+def test_every_command_is_named_in_the_readme() -> None:
+    """A command that nobody reads of is not used."""
+    missing = [" ".join(path) for path, _ in every_command() if not re.search(rf"remine {' '.join(path)}\b", README)]
+    assert missing == []
+
+
+def test_every_preset_is_named_in_the_readme() -> None:
+    presets = {path.stem for path in (ROOT / "flows" / "presets").glob("*.toml")}
+    assert {name for name in presets if not re.search(rf"[`/]{name}\b", README)} == set()
 
 
 def test_every_make_target_exists() -> None:

@@ -1,5 +1,6 @@
 """The report: one file that loads nothing, shows texts as texts, and says what is true first."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from warehouse_samples import about, frame, query_hash
 
 from flows.cli.main import app
+from tasks.denoise.settings import PROBABILITIES, READ, Denoising
 from tasks.report.charts import judgement_charts, system_chart, training_charts
 from tasks.report.page import report_page, save_page
 from tasks.report.svg import Plot, ticks
@@ -189,6 +191,19 @@ def test_training_is_drawn_beside_chance_and_base() -> None:
         "round-1: loss",
     ]
     assert "base 0.500" in charts[0][1] and "chance 0.100" in charts[0][1]
+
+
+@pytest.mark.parametrize("policy", sorted(READ))
+def test_the_thresholds_that_a_policy_reads_are_drawn_and_no_others(home: Path, policy: str) -> None:
+    """A line that decided nothing, or none where one decided, and the reader blames the wrong setting."""
+    settings = Denoising.model_validate({"policy": policy}).model_dump(mode="json")
+    wh = Warehouse(home / "warehouse.duckdb")
+    with wh.write() as con:
+        con.execute("UPDATE runs SET settings = ?", [json.dumps({"name": "toy", "denoising": settings})])
+    page = report_page(wh, 1)
+    drawn = {name for name in PROBABILITIES if f">{name} {settings[name]:g}</text>" in page}
+    assert drawn == set(READ[policy]) & set(PROBABILITIES)
+    assert ("to the right of “approve”" in page) == ("approve" in drawn)
 
 
 def test_a_name_cannot_break_a_drawing() -> None:

@@ -67,6 +67,17 @@ def test_every_package_is_installed() -> None:
             assert (path.parent / "__init__.py").exists(), f"{path.parent}: no __init__.py"
 
 
+def test_every_file_that_code_reads_is_installed() -> None:
+    """Without its SQL, a wheel makes no table, and says so at the first run only."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    listed = project["tool"]["setuptools"]["package-data"]
+    folders = {ROOT.joinpath(*name.split(".")): patterns for name, patterns in listed.items()}
+    carried = {path for folder, patterns in folders.items() for each in patterns for path in folder.glob(each)}
+    tracked = {ROOT / name for name in git("ls-files", *PACKAGES)}
+    assert len(carried) > 10
+    assert {path for path in tracked if path.suffix != ".py"} == carried
+
+
 def test_pins_fit_the_project_file() -> None:
     """A pin outside the range makes `make` fail on the next machine."""
     from packaging.requirements import Requirement

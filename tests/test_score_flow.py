@@ -13,7 +13,8 @@ from tasks.gather.settings import PairsFile
 from tasks.teach.settings import TeacherSettings
 from tasks.where import Where
 from warehouse.connect import Warehouse
-from warehouse.queries import cost, quality, run_rows
+from warehouse.queries import quality, run_rows
+from warehouse.report_rows import cost
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,8 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 import warehouse_samples as sample
+from typer.testing import CliRunner
 
 import warehouse.migrate
+from flows.cli.main import app
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
 from warehouse.load import start_run
@@ -209,6 +211,19 @@ def test_views_that_changed_without_a_migration_are_applied(mine: Warehouse) -> 
         con.execute("UPDATE schema_version SET surface = 'what an earlier version had'")
     start_run(mine, "distill", "sample", "{}", {})
     assert sample.rows(mine, COMMENTS) == described
+
+
+def test_whoever_asks_before_the_next_run_finds_the_views_of_this_version(mine: Warehouse) -> None:
+    """A question after an update would end in a view that is not there."""
+    with mine.write() as con:
+        con.execute("DROP VIEW mining_counts")
+        con.execute("UPDATE schema_version SET surface = 'what an earlier version had'")
+    asked = ["sql", "SELECT count(*) AS n FROM mining_counts", "--format", "csv", "--home", str(mine.path.parent)]
+    told = CliRunner().invoke(app, asked)
+    assert told.exit_code == 0, told.exception
+    before = mine.path.read_bytes()
+    mine.upgrade()
+    assert mine.path.read_bytes() == before, "nothing is written where nothing is missing"
 
 
 def test_a_migration_that_fails_changes_nothing(

@@ -19,7 +19,7 @@ from warehouse.disk import told_when_full
 from warehouse.errors import WarehouseError
 from warehouse.gate import gate
 from warehouse.holders import Waiting, clear_holder, write_holder
-from warehouse.migrate import check_version, migrate
+from warehouse.migrate import check_version, is_current, migrate
 from warehouse.rows import transaction
 
 Connection = duckdb.DuckDBPyConnection
@@ -59,6 +59,19 @@ class Warehouse:
                 yield connection
             finally:
                 connection.close()
+
+    def upgrade(self) -> None:
+        """Give a file of an earlier version the tables and views of this one, for whoever asks before the next run.
+
+        Raises:
+            WarehouseBusy: Somebody held the file until the deadline; the message names them.
+            WarehouseError: There is no file, or a later version made it.
+        """
+        with self.read() as connection:
+            current = is_current(connection, self.path)
+        if not current:
+            with self.write("bring the tables and views up to date"):
+                pass
 
     @contextmanager
     def write(self, operation: str = "write") -> Iterator[Connection]:

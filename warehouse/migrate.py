@@ -39,13 +39,11 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     Raises:
         WarehouseError: The file was made by a later version.
     """
-    done, shown = _state(connection)
-    _refuse_later(done, path)
-    missing = {version: file for version, file in migrations().items() if version > done}
-    statements = [file.read_text("utf-8") for file in surface()]
-    wanted = blake2b("\n".join(statements).encode("utf-8"), digest_size=16).hexdigest()
-    if not missing and wanted == shown:
+    if is_current(connection, path):
         return
+    done, _ = _state(connection)
+    missing = {version: file for version, file in migrations().items() if version > done}
+    statements, wanted = _wanted()
     with transaction(connection):
         connection.execute(LEDGER)
         for version, file in missing.items():
@@ -56,6 +54,23 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             connection.execute(statement)
         newest = "SELECT max(version) FROM schema_version"
         connection.execute(f"UPDATE schema_version SET surface = ? WHERE version = ({newest})", [wanted])
+
+
+def is_current(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
+    """Whether the file has every table and shows every view of this version.
+
+    Raises:
+        WarehouseError: The file was made by a later version.
+    """
+    done, shown = _state(connection)
+    _refuse_later(done, path)
+    return done == max(migrations()) and shown == _wanted()[1]
+
+
+def _wanted() -> tuple[list[str], str]:
+    """The statements that make the views, and their hash."""
+    statements = [file.read_text("utf-8") for file in surface()]
+    return statements, blake2b("\n".join(statements).encode("utf-8"), digest_size=16).hexdigest()
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

@@ -63,41 +63,9 @@ def leaderboard(wh: Warehouse, run_id: int) -> pl.DataFrame:
     return _frame(wh, sql, {"run": run_id})
 
 
-def cost(wh: Warehouse, run_id: int) -> pl.DataFrame:
-    """What each round of a run cost: round, pairs, scored, reused, tokens, truncated, scoring_seconds, seconds."""
-    sql = (
-        "SELECT round, pairs, scored, reused, tokens, truncated, scoring_seconds, seconds FROM cost "
-        "WHERE run = $run ORDER BY round"
-    )
-    return _frame(wh, sql, {"run": run_id})
-
-
 def steps(wh: Warehouse, run_id: int) -> pl.DataFrame:
     """What each step of a run took: round, step, artifact (fingerprint), made (in this run), seconds, path."""
     sql = "SELECT round, step, artifact, made, seconds, path FROM steps WHERE run = $run ORDER BY round, step, artifact"
-    return _frame(wh, sql, {"run": run_id})
-
-
-def false_negatives(wh: Warehouse, run_id: int, limit: int) -> pl.DataFrame:
-    """Unlabelled passages that the teacher takes for relevant, surest first.
-
-    Columns: round, query_id, query, passage_id, passage, rank, logit, probability, verdict, reason.
-    """
-    sql = (
-        "SELECT round, query_id, query, passage_id, passage, rank, logit, probability, verdict, reason "
-        "FROM false_negatives WHERE run = $run "
-        "ORDER BY probability DESC NULLS LAST, round, query_id, passage_id LIMIT $limit"
-    )
-    return _frame(wh, sql, {"run": run_id, "limit": limit})
-
-
-def verdict_counts(wh: Warehouse, run_id: int) -> pl.DataFrame:
-    """How many candidates and positives of each round got which verdict: round, verdict, pairs."""
-    sql = (
-        "SELECT r.round, v.verdict, count(*) AS pairs "
-        "FROM (SELECT DISTINCT run, round, judged FROM round_parts WHERE run = $run) AS r "
-        "JOIN verdicts AS v ON v.artifact_id = r.judged GROUP BY r.round, v.verdict ORDER BY r.round, v.verdict"
-    )
     return _frame(wh, sql, {"run": run_id})
 
 

@@ -1,7 +1,6 @@
 """Results as people and programs want them."""
 
 import json
-import os
 import sys
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +17,7 @@ FileFormat = Literal["csv", "json", "parquet"]
 
 
 def existing(home: Path) -> "Warehouse":
-    """The warehouse of a folder.
+    """The warehouse of a folder, with the tables and views of this version.
 
     Raises:
         FileNotFoundError: There is none; asking must not make an empty one.
@@ -31,7 +30,9 @@ def existing(home: Path) -> "Warehouse":
         raise FileNotFoundError(
             f"{where.warehouse_path}: there is no warehouse yet; `remine run` makes it, or name its folder with --home"
         )
-    return warehouse_of(where)
+    warehouse = warehouse_of(where)
+    warehouse.upgrade()
+    return warehouse
 
 
 def show(found: "pl.DataFrame | Any", format: Literal["table", "csv", "json", "parquet"]) -> None:
@@ -64,13 +65,10 @@ def save(found: Any, format: Literal["table", "csv", "json", "parquet"], path: P
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
-    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            write(found, format, file)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    from tasks.replacing import replacing
+
+    with replacing(path) as beside, beside.open("wb") as file:
+        write(found, format, file)
 
 
 def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:

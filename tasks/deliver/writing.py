@@ -1,13 +1,13 @@
 """Scores as files: the columns that came with logit, n_tokens and truncated beside them, or a TREC run."""
 
 import logging
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 
-from tasks.artifacts import Artifact, sync
+from tasks.artifacts import Artifact
+from tasks.replacing import replacing
 
 KEYS = ["query_hash", "passage_hash"]
 SCORES = ["logit", "n_tokens", "truncated"]
@@ -32,14 +32,8 @@ def write_scores(path: Path, pairs: Artifact, scored: Artifact) -> None:
     )
     write = FORMATS[path.suffix]
     frame = rows if path.suffix == ".trec" else _beside(pl.read_parquet(pairs.file("came.parquet")), rows, path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
+    with replacing(path) as beside:
         write(frame, beside)
-        sync(beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _beside(came: pl.DataFrame, rows: pl.DataFrame, path: Path) -> pl.DataFrame:

@@ -6,17 +6,18 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.settings import Settings
 
-# `approve` is for every policy: it also says what review is asked about.
+# Which policy reads what.
 READ = {
     "keep": (),
-    "drop": ("drop_below",),
-    "promote": ("drop_below", "promote_above", "promote_depth"),
-    "promote_all": (),
-    "margin": ("margin",),
-    "soften": (),
+    "drop": ("drop_below", "approve"),
+    "promote": ("drop_below", "approve", "promote_above", "promote_depth"),
+    "promote_all": ("approve",),
+    "margin": ("approve", "margin"),
+    "soften": ("approve",),
     "calibrated": ("quantile",),
 }
-THRESHOLDS = ("drop_below", "promote_above", "promote_depth", "margin", "quantile")
+PROBABILITIES = ("drop_below", "approve", "promote_above")
+THRESHOLDS = (*PROBABILITIES, "promote_depth", "margin", "quantile")
 
 
 class Denoising(Settings):
@@ -32,7 +33,10 @@ class Denoising(Settings):
         "calibrated: what scores like the known positives is no negative; the threshold moves with the teacher.",
     )
     approve: float = Field(
-        0.5, gt=0, lt=1, description="Calibrated probability from which on the teacher approves of a candidate."
+        0.5,
+        gt=0,
+        lt=1,
+        description="Calibrated probability from which on the teacher approves; not for keep, calibrated.",
     )
     drop_below: float = Field(
         0.1, gt=0, lt=1, description="drop, promote: a negative's calibrated probability is strictly below this."
@@ -52,7 +56,7 @@ class Denoising(Settings):
         "them.",
     )
 
-    @field_validator("approve", "drop_below", "promote_above", mode="before")
+    @field_validator(*PROBABILITIES, mode="before")
     @classmethod
     def _is_probability(cls, value: Any) -> Any:
         if isinstance(value, int | float) and not 0 < value < 1:
@@ -80,6 +84,6 @@ class Denoising(Settings):
         for name in THRESHOLDS:
             value, default = getattr(self, name), type(self).model_fields[name].default
             if value != default and name not in READ[self.policy]:
-                readers = " and ".join(policy for policy, read in READ.items() if name in read)
+                readers = ", ".join(policy for policy, read in READ.items() if name in read)
                 raise ValueError(f"policy {self.policy!r} does not read {name} (set to {value}); {readers} would")
         return self

@@ -15,7 +15,7 @@ from tasks.diagnose.findings import KEYS, Finding
 from tasks.diagnose.geometry import geometry
 from tasks.diagnose.seen import Seen
 
-VERSION = 1
+VERSION = 2
 SCHEMA = {"name": pl.String, "value": pl.Float64, "note": pl.String}
 
 

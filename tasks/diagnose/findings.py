@@ -11,6 +11,7 @@ KEYS = ["query_hash", "passage_hash"]
 NOTES = {
     "negative": "A share. Below 0.1 there is hardly anything left to push away.",
     "approved": "A share. Above 0.5 the teacher likes nearly all: its threshold or calibration is off.",
+    "promoted": "A share. Above 0.5 most candidates became positives: its threshold or calibration is off.",
     "ambiguous": "A share. Above 0.5 the teacher is unsure of most: review some, or take another teacher.",
     "unscored": "A share. Anything above 0 is lost to training.",
 }

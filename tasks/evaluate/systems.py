@@ -31,7 +31,7 @@ def evaluate_student(
         settings: Depths.
         dimension: Rank by the first numbers of every vector alone, as the system `NAME@dimension`; None: by all.
     """
-    system = system if dimension is None else f"{system}@{dimension}"
+    system = shortened(system, dimension)
 
     def build(folder: Path) -> Mapping[str, Any]:
         judged = read_judged(corpus)
@@ -44,6 +44,11 @@ def evaluate_student(
     named = {"system": system, "depth": settings.depth, "rerank_depth": settings.rerank_depth}
     inputs = {"corpus": corpus.fingerprint, "vectors": vectors.fingerprint}
     return make_artifact(root, "evaluate", VERSION, named, inputs, build)
+
+
+def shortened(system: str, dimension: int | None) -> str:
+    """Name a student by the first numbers of its vectors alone; None: by all of them."""
+    return system if dimension is None else f"{system}@{dimension}"
 
 
 def evaluate_reranked(

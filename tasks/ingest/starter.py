@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tasks.ingest.look import Look
 from tasks.ingest.settings import Columns
+from tasks.replacing import write_whole
 
 MODELS = {  # (student, teacher), both small enough for a CPU
     "latin": ("sentence-transformers/all-MiniLM-L6-v2", "cross-encoder/ms-marco-MiniLM-L6-v2"),
@@ -24,10 +25,7 @@ def write_recipe(look: Look, out: Path) -> None:
     """
     if out.exists():
         raise FileExistsError(f"{out}: there is a recipe already; remove it, or write to another name")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    beside = out.with_name(f"{out.name}.tmp")
-    beside.write_text(recipe_text(look, out), "utf-8")
-    beside.replace(out)
+    write_whole(out, recipe_text(look, out).encode("utf-8"))
 
 
 def recipe_text(look: Look, out: Path) -> str:
@@ -47,6 +45,8 @@ def recipe_text(look: Look, out: Path) -> str:
         "[teacher]",
         "# A ready cross-encoder (hub id or folder). Without one, a teacher is trained on your train labels first.",
         f"# model = {_quoted(teacher)}",
+        "# A teacher that is not proven to know more than the labels ends the run, unless:",
+        '# gate = "warn"',
     ]
     return "\n".join(lines) + "\n"
 

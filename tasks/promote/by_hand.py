@@ -22,7 +22,7 @@ class Promoted:
     Attributes:
         path: The file that says so.
         system: The student.
-        sentence: Its dev measure beside that of the run's own choice.
+        sentence: Its dev measure beside the base's.
     """
 
     path: Path

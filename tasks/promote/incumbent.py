@@ -1,12 +1,12 @@
 """The student that a recipe's users should serve: named by runs, by hand, and taken back."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from tasks.artifacts import Artifact, sync
+from tasks.artifacts import Artifact
 from tasks.refs import Run, StudentRef
+from tasks.replacing import write_whole
 from tasks.where import Where
 
 KEPT = 20  # earlier incumbents that can be gone back to
@@ -25,7 +25,6 @@ def name_incumbent(run: Run, student: StudentRef, measured: Artifact, by: str = 
         ValueError: The recipe's name leads out of the folder.
     """
     path = incumbent_file(run.where, run.recipe)
-    path.parent.mkdir(parents=True, exist_ok=True)
     named = {"run": run.id, "recipe": run.recipe, **student.model_dump(mode="json"), "evaluation": str(measured.path)}
     before = json.loads(path.read_text("utf-8")) if path.exists() else None
     previous = before.pop("previous", []) if before else []
@@ -79,8 +78,4 @@ def _check_there(named: dict[str, Any]) -> None:
 
 def _write(path: Path, current: dict[str, Any]) -> None:
     """Replace the file in one step."""
-    beside = path.with_name(f"{path.name}.tmp-{os.getpid()}")
-    beside.write_text(json.dumps(current, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    sync(beside)
-    beside.replace(path)
-    sync(path.parent)
+    write_whole(path, f"{json.dumps(current, indent=1, ensure_ascii=False)}\n".encode())

@@ -1,10 +1,11 @@
 """The report people read: one HTML file that loads nothing from anywhere."""
 
-import os
 from pathlib import Path
 from typing import Any
 
+from tasks.denoise.settings import READ
 from tasks.export.card import public
+from tasks.replacing import write_whole
 from tasks.report import sections
 from tasks.report.charts import judgement_charts, system_chart, training_charts
 from tasks.report.told import Told, told
@@ -13,7 +14,7 @@ from tasks.report.verdict import verdict
 from warehouse import report_rows
 from warehouse.connect import Warehouse
 
-READ = 20
+MOST_READ = 20
 CHANGED = 5
 LEVELS = ("chance", "base")
 
@@ -42,12 +43,7 @@ def save_page(page: str, path: Path) -> Path:
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
-    beside = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        beside.write_text(page, "utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, page.encode("utf-8"))
     return path
 
 
@@ -67,7 +63,7 @@ def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
         "judgements": judgement_charts(report_rows.spread(warehouse, about.run), limits),
         "about_limits": _about_limits(about),
         "diagnosis": sections.diagnosis_table(report_rows.noted(warehouse, about.run)),
-        "to_read": sections.reading(report_rows.to_read(warehouse, about.run, READ)),
+        "to_read": sections.reading(report_rows.to_read(warehouse, about.run, MOST_READ)),
         "seconds": sections.seconds_table(about),
         "pairs": sections.pairs_table(report_rows.cost(warehouse, about.run)),
         "serving": sections.serving(about),
@@ -111,14 +107,24 @@ def _changed(warehouse: Warehouse, about: Told) -> dict[str, Any]:
 
 def _about_limits(about: Told) -> str:
     settings = about.settings.get("denoising", {})
-    margin = (
-        f" A negative also stays {settings['margin']:g} logits below the weakest positive of its query, which is "
-        "another line for every query."
-        if settings.get("policy") == "margin"
+    policy = settings.get("policy", "unknown")
+    told = {
+        "keep": "Every candidate is a negative, wherever it stands.",
+        "margin": f"A negative also stays {settings.get('margin', 0.0):g} logits below the weakest positive of its "
+        "query, which is another line for every query.",
+        "calibrated": f"A candidate is approved where it reaches what {1 - settings.get('quantile', 0.0):.0%} of the "
+        "positives do, in logits; that line moves with the teacher.",
+        "promote_all": "Candidates to the right of “approve” have joined the positives.",
+    }
+    approved = (
+        "Candidates to the right of “approve” are never contrastive negatives."
+        if "approve" in READ.get(policy, ())
         else ""
     )
-    return (
-        f"Policy {settings.get('policy', 'unknown')}. Log-odds of 0 are a calibrated probability of one half; the last "
-        f"bar on each side holds everything beyond.{margin} Candidates to the right of “approve” are never "
-        "contrastive negatives."
-    )
+    sentences = [
+        f"Policy {policy}.",
+        "Log-odds of 0 are a calibrated probability of one half; the last bar on each side holds everything beyond.",
+        told.get(policy, ""),
+        approved,
+    ]
+    return " ".join(filter(None, sentences))

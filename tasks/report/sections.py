@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.denoise.settings import PROBABILITIES, READ
 from tasks.evaluate.paired import mean_interval
 from tasks.report.tables import SHOWN, Table, place
 from tasks.report.told import Told
@@ -44,8 +45,7 @@ def leaderboard_table(told: Told, means: list[tuple[str, float, float, float]]) 
 def limits_of(told: Told) -> dict[str, float]:
     """The thresholds of denoising in log-odds, by name; none where the policy has none."""
     settings = told.settings.get("denoising", {})
-    used = {"keep": [], "drop": ["drop_below", "approve"], "soften": ["approve"], "margin": ["approve"]}
-    names = used.get(settings.get("policy", ""), [])
+    names = [name for name in READ.get(settings.get("policy", ""), ()) if name in PROBABILITIES]
     return {f"{name} {settings[name]:g}": math.log(settings[name] / (1 - settings[name])) for name in names}
 
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tasks.artifacts import sync
+from tasks.replacing import write_whole
 from tasks.where import Where
 
 if TYPE_CHECKING:
@@ -126,9 +125,5 @@ def _remembered(
         return Agreement(**json.loads(path.read_text("utf-8")))
     found = measure(exact, runtime)
     if found.comparisons:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{path.name}.tmp-{os.getpid()}")
-        beside.write_text(json.dumps(asdict(found), indent=1) + "\n", "utf-8")
-        sync(beside)
-        beside.replace(path)
+        write_whole(path, f"{json.dumps(asdict(found), indent=1)}\n".encode())
     return found

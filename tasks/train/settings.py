@@ -12,7 +12,7 @@ ObjectiveName = Literal["contrastive", "margin_mse", "kl", "triplet"]
 class Objective(Settings):
     """One term of the training objective."""
 
-    name: ObjectiveName = Field(description="Formula; see recipes in the docs.")
+    name: ObjectiveName = Field(description="Its formula: models/objectives.py, with the paper of each.")
     weight: float = Field(1.0, gt=0, description="Factor in the sum.")
     tau: float = Field(0.05, gt=0, description="Divides the student's similarities.")
     teacher_tau: float = Field(1.0, gt=0, description="Divides the teacher's logits (kl).")
