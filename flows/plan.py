@@ -38,7 +38,7 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
         return Plan(recipe=recipe.name, lines=lines)
     course = Course(
         student=recipe.student,
-        teacher=steps.teacher,
+        teachers=steps.readers,
         warmup=recipe.warmup,
         teach=recipe.teach,
         training=recipe.training,

@@ -37,6 +37,11 @@ class Steps:
         self.scored_lists: set[str] = set()
         self.ready: list[TeacherRef] = []
 
+    @property
+    def readers(self) -> list[TeacherRef]:
+        """The models that read pairs, as far as they are there; an ensemble's are, before it is one."""
+        return self.ready or ([self.teacher] if self.teacher else [])
+
     def ingest(self) -> None:
         """The corpus."""
         self.add(self.corpus, 0, self.data.artifact.step, "", self.amounts.ingest())

@@ -118,6 +118,31 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
     assert texts(asked(path, columns)) == [("what is long", "A tree is tall.")]
 
 
+@pytest.mark.parametrize("odd", [3.5, True, ["a", "b"], {"t": 1}])
+@pytest.mark.parametrize("name", ["query", "passage", "title"])
+def test_one_value_that_is_no_text_does_not_turn_all_texts_into_json(tmp_path: Path, name: str, odd: object) -> None:
+    """The other rows' texts would be scored with quotes around them, and nothing would complain."""
+    row = {"query": "what is long", "title": "Rivers", "passage": "A river"}
+    path = write_jsonl(tmp_path / "pairs.jsonl", [row, {**row, name: odd}])
+    with pytest.raises(CorpusError, match=rf"pairs\.jsonl:2: needed a text under '{name}', got "):
+        asked(path)
+
+
+def test_an_id_is_no_list(tmp_path: Path) -> None:
+    rows = [{"query_id": "q1", "passage_id": "d1"}, {"query_id": "q1", "passage_id": ["d1", "d2"]}]
+    with pytest.raises(CorpusError, match=r"pairs\.jsonl:2: .*'passage_id', got \['d1', 'd2'\]"):
+        asked(write_jsonl(tmp_path / "pairs.jsonl", rows))
+
+
+def test_a_title_alone_is_a_passage(tmp_path: Path) -> None:
+    """As ingest takes it; a title of nothing beside nothing is still refused."""
+    row = {"query": "what is long", "title": "Rivers", "passage": ""}
+    path = write_jsonl(tmp_path / "pairs.jsonl", [row])
+    assert texts(asked(path)) == [("what is long", "Rivers")]
+    with pytest.raises(CorpusError, match="needed a text under 'passage', got ''"):
+        asked(write_jsonl(path, [{**row, "title": " "}]))
+
+
 def test_numbers_and_texts_of_json_come_back_as_they_were(tmp_path: Path) -> None:
     rows = [
         {"query": "a", "passage": "b", "n": 1, "share": 1, "mixed": 1, "deep": [1], "seen": True, "big": 2**70},

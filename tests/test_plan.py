@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sources import write_words
+from tiny import make_teacher
 from tiny_corpus import frames
 from tiny_loop import QUERIES, recipe, run
 from typer.testing import CliRunner
@@ -258,6 +259,16 @@ def test_a_wrong_setting_is_named(tmp_path: Path, data: Path, tiny_student: Path
     path.write_text(f'[source]\npath = "{data}"\n[student]\nmodel = "{tiny_student}"\n')
     with pytest.raises(ValueError, match=r"mining\.depht"):
         CliRunner().invoke(app, ["plan", str(path), "--set", "mining.depht=5"], catch_exceptions=False)
+
+
+def test_every_member_of_an_ensemble_is_measured(tmp_path: Path, data: Path, tiny_student: Path) -> None:
+    """The time of the student's backbone, told as that of members ten times as large."""
+    members = [str(make_teacher(tmp_path / name, seed=seed)) for seed, name in enumerate(("one", "other"), 5)]
+    wanted = recipe(data, tiny_student)
+    wanted = wanted.model_validate({**wanted.model_dump(), "teacher": {"model": members}})
+    found = plan_recipe(wanted, where(tmp_path / "home"))
+    assert found.pace is not None and found.pace.scored_by == " + ".join(members)
+    assert (found.pace.scored_tokens or 0) > 0 and not (tmp_path / "home").exists()
 
 
 def test_a_hub_model_that_cannot_be_reached_is_a_sentence(tmp_path: Path, data: Path, tiny_student: Path) -> None:

@@ -1,5 +1,6 @@
 """From rows to texts: what each row asks about, by its own text or by the text behind its id."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -72,17 +73,16 @@ def _side(table: Table, role: Role, columns: PairColumns, lookup: Lookup, compla
     ids = _ids(table, name, complaints) if name in has else None
     if text not in has and ids is not None:
         return _numbered(table, ids, _looked_up(table, role, ids, lookup, complaints))
-    texts = _texts(table, text, complaints)
-    if role == "passage" and columns.title in has:
-        titles = _strings(table, columns.title).fill_null("")
-        texts = pl.Series(map(passage_text, titles, texts), dtype=pl.String)
+    texts = _texts(table, text, columns.title if role == "passage" and columns.title in has else "", complaints)
     made = ids if ids is not None else pl.Series([made_id(role[0], text) for text in texts], dtype=pl.String)
     return _numbered(table, made, texts)
 
 
-def _texts(table: Table, name: str, complaints: Complaints) -> pl.Series:
-    """A column of texts; an empty one is a complaint."""
+def _texts(table: Table, name: str, title: str, complaints: Complaints) -> pl.Series:
+    """A column of texts behind their titles, where a column is named; one that is empty all in all is a complaint."""
     texts = _strings(table, name).fill_null("")
+    if title:
+        texts = pl.Series(map(passage_text, _strings(table, title).fill_null(""), texts), dtype=pl.String)
     for row in (texts.str.strip_chars() == "").arg_true():
         complaints.add("malformed", table.place(row), f"needed a text under {name!r}, got {table.rows[name][row]!r}")
     return texts
@@ -99,6 +99,12 @@ def _ids(table: Table, name: str, complaints: Complaints) -> pl.Series:
 
 def _strings(table: Table, name: str) -> pl.Series:
     column = table.rows[name]
+    if name in table.mixed:
+        odd = json.loads(column[table.mixed[name]])
+        raise CorpusError(
+            f"{table.place(table.mixed[name])}: needed a text under {name!r}, got {odd!r:.60}; written as JSON, it and "
+            "all texts beside it would be scored with their quotes and braces"
+        )
     if column.dtype not in (pl.String, pl.Null):
         raise CorpusError(f"{table.file}: the column {name!r} holds {column.dtype} values; needed texts")
     return column.cast(pl.String)

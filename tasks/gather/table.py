@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tasks.ingest.pairs import column_names, read_rows
 
 TREC = ("query_id", "Q0", "passage_id", "rank", "score", "tag")
 LARGEST = 2**63
+PLAIN: tuple[set[type], ...] = ({str, int}, {bool}, {int, float})
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,14 @@ class Table:
         file: Its name, for messages.
         lines: Line of each row in the file (in Parquet the row's number, from 1), (N,).
         rows: The columns, N rows.
+        mixed: Columns that had to be written as JSON, each with the row, from 0, of a value that is neither a text nor
+            a whole number: nothing to read texts or ids from.
     """
 
     file: str
     lines: list[int]
     rows: pl.DataFrame
+    mixed: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, row: int) -> str:
         """File and line of a row, counted from 0."""
@@ -71,8 +75,18 @@ def _from_rows(path: Path) -> Table:
         lines.append(line)
         rows.append(row)
     complaints.refuse()
-    names = dict.fromkeys(name for row in rows for name in row)
-    return Table(str(path), lines, pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names]))
+    columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    mixed = {name: _odd(values) for name, values in columns.items() if not _is_plain(values)}
+    return Table(str(path), lines, pl.DataFrame([_column(name, values) for name, values in columns.items()]), mixed)
+
+
+def _is_plain(values: list[Any]) -> bool:
+    kinds = {type(value) for value in values if value is not None}
+    return any(kinds <= plain for plain in PLAIN)
+
+
+def _odd(values: list[Any]) -> int:
+    return next(row for row, value in enumerate(values) if value is not None and type(value) not in (str, int))
 
 
 def _trec_rows(path: Path, complaints: Complaints) -> Iterator[tuple[int, Mapping[str, Any]]]:

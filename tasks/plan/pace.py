@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ class Course:
 
     Attributes:
         student: The student as it comes.
-        teacher: The teacher, where there is one already.
+        teachers: Who scores, as far as they are there: one, the members of an ensemble, or none.
         warmup: How the student is warmed up.
         teach: How a teacher is taught.
         training: How the student is trained.
@@ -57,7 +57,7 @@ class Course:
     """
 
     student: StudentSettings
-    teacher: TeacherRef | None
+    teachers: Sequence[TeacherRef]
     warmup: Warmup
     teach: Teach
     training: Training
@@ -150,14 +150,15 @@ class _Trial:
 
         return load_base(self.course.student, self.path, self.runtime)
 
-    @cached_property
-    def teacher(self) -> "Teacher":
-        """The recipe's teacher; the student's backbone with a new head where one is yet to be taught."""
+    def _backbone(self) -> "Teacher":
+        """The student's backbone with a new head, where a teacher is yet to be taught."""
         from models.teacher import Teacher
 
-        found = self.course.teacher
-        if found is None:
-            return Teacher.from_encoder(self.path, self.runtime, 0, self.course.student.max_length)
+        return Teacher.from_encoder(self.path, self.runtime, 0, self.course.student.max_length)
+
+    def _load_teacher(self, found: TeacherRef) -> "Teacher":
+        from models.teacher import Teacher
+
         if (found.path / "teacher.json").exists():
             return Teacher.load(found.path / "folds" / "0", self.runtime)
         return Teacher.load(found.path, self.runtime, found.max_length or None, found.trust_remote_code)
@@ -165,7 +166,8 @@ class _Trial:
     @property
     def scored_by(self) -> str:
         """Whose speed it is."""
-        return self.course.teacher.name if self.course.teacher else "the student's backbone, as no teacher is there yet"
+        names = [each.name for each in self.course.teachers]
+        return " + ".join(names) or "the student's backbone, as no teacher is there yet"
 
     def _start(self) -> float:
         """The first load of a model brings the libraries along."""
@@ -189,14 +191,19 @@ class _Trial:
         return seconds
 
     def _reading(self) -> float:
+        """A reading by the mean of those who score: each member of an ensemble reads every pair."""
+        loads = [partial(self._load_teacher, each) for each in self.course.teachers] or [self._backbone]
+        found = [self._timed(load(), BUDGET["reading"] / len(loads)) for load in loads]
+        self.speeds["reading"] = sum(tokens for _, tokens in found) / sum(seconds for seconds, _ in found)
+        return sum(seconds for seconds, _ in found) / len(found)
+
+    def _timed(self, teacher: "Teacher", budget: float) -> tuple[float, float]:
         from models.trial import item_seconds
 
         def work(pairs: list[tuple[str, str]]) -> int:
-            return int(self.teacher.score(pairs, self.where.batch_tokens).n_tokens.sum())
+            return int(teacher.score(pairs, self.where.batch_tokens).n_tokens.sum())
 
-        seconds, tokens = item_seconds(work, self.sample.pairs, BUDGET["reading"])
-        self.speeds["reading"] = tokens / seconds
-        return seconds
+        return item_seconds(work, self.sample.pairs, budget)
 
     def _warmup(self) -> float:
         from tasks.warmup.warming import warm_plan
