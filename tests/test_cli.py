@@ -199,11 +199,13 @@ def test_parquet_pipes(home: Path) -> None:
         (["SELECT 1 AS x, 2 AS x", "--out", "answer.csv"], "x: a column name comes twice"),
         (["SELECT 1", "--file", "question.sql"], "a query and --file were both given"),
         (["--file", "missing.sql"], "missing.sql"),
+        (["--file", "latin.sql"], "latin.sql: not UTF-8"),
     ],
 )
 def test_an_answer_that_cannot_be_written_leaves_nothing(
     remine: Remine, home: Path, arguments: list[str], sentence: str
 ) -> None:
+    (home / "latin.sql").write_bytes("SELECT 'café'".encode("latin-1"))
     before = {path: path.read_bytes() for path in home.iterdir()}
     told = remine("sql", *arguments, cwd=home)
     assert told.returncode == 1

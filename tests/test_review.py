@@ -165,6 +165,8 @@ def test_an_answer_that_cannot_be_used_refuses_the_whole_file(home: Where, rows:
         ("query_id,relevant\nq1,yes\n", "needed relevant, and pair or query_id and passage_id"),
         ("query_id,passage_id,relevant\nq1,d3,\n", "no row has an answer"),
         ("pair,relevant\nq12-p34,yes\n", "row 2: pair is 'q12-p34'"),
+        ("relevant,pair\nyes\n", "row 2: pair is ''"),
+        ("relevant,query_id,passage_id\nyes,q1\n", "row 2: query_id is 'q1' and passage_id ''"),
         (
             "query_id,passage_id,relevant,corpus\nq1,d3,yes,other\n",
             "row 2 names corpus 'other'; the warehouse has 'toy'",
@@ -220,6 +222,8 @@ def test_nothing_in_doubt_says_what_to_do(home: Where) -> None:
         export_queue(home, Wanted(), home.home / "again.csv")
     with pytest.raises(LookupError, match="run 9 does not exist or has not come as far as denoising"):
         export_queue(home, Wanted(run=9), home.home / "again.csv")
+    with pytest.raises(LookupError, match="run 1 has no verdicts of round 9; its last round that has is 1"):
+        export_queue(home, Wanted(number=9), home.home / "again.csv")
     assert not (home.home / "again.csv").exists()
 
 

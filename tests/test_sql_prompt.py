@@ -66,8 +66,8 @@ class Terminal:
         self.type(keys)
         return self.wait(pattern)
 
-    def leave(self) -> int:
-        self.type(".quit\r")
+    def leave(self, word: str = ".quit") -> int:
+        self.type(f"{word}\r")
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             if select.select([self.fd], [], [], 0.05)[0]:
@@ -103,6 +103,12 @@ def test_a_question_of_several_lines_is_asked_at_its_semicolon(terminal: Termina
     terminal.ask("SELECT count(*) AS n, ';' AS mark\r", r"\.\.\.>")
     assert re.search(r" n +mark\n.*\n 1 +;", terminal.ask("FROM runs;\r", r"1 row, "))
     assert terminal.leave() == 0
+
+
+@pytest.mark.parametrize("word", ["quit", "exit;"])
+def test_the_words_that_people_try_first_leave(terminal: Terminal, word: str) -> None:
+    """Taken for the beginning of a question, they would open a second line that nothing but Ctrl-C ends."""
+    assert terminal.leave(word) == 0
 
 
 def test_an_error_is_said_and_the_prompt_goes_on(terminal: Terminal) -> None:

@@ -26,8 +26,9 @@ COMMANDS = {
     ".help": "these commands",
     ".tables": "what can be asked: views, macros, tables",
     ".schema": "what the columns of one of them mean: .schema leaderboard",
-    ".quit": "leave (so does Ctrl-D)",
+    ".quit": "leave (so do quit, exit and Ctrl-D)",
 }
+LEAVE = (".quit", ".exit", "quit", "exit")  # no question is one of these words
 HELP = f"""\
 A question ends with a semicolon and may have many lines. Tab completes, Ctrl-C drops a question or stops its answer,
 the arrows and Ctrl-R bring back earlier ones. The warehouse is only read, and is closed between questions: a run can
@@ -62,7 +63,7 @@ def converse(warehouse: Warehouse) -> None:
             continue
         except EOFError:
             return
-        if text.rstrip(";") in (".quit", ".exit"):
+        if text.rstrip(";") in LEAVE:
             return
         if text:
             attempt(warehouse, text)
@@ -150,7 +151,7 @@ def bindings() -> KeyBindings:
     def enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         text = buffer.text.strip()
-        if not text or text.startswith(".") or is_complete(text):
+        if not text or text.startswith(".") or text in LEAVE or is_complete(text):
             buffer.validate_and_handle()
         else:
             buffer.newline()

@@ -54,11 +54,18 @@ def sql(
 
 
 def asked(query: str | None, file: Path | None) -> str | None:
-    """The question from wherever it comes, None where the prompt is to open."""
+    """The question from wherever it comes, None where the prompt is to open.
+
+    Raises:
+        ValueError: Two questions were given, or the file is not UTF-8.
+    """
     if query is not None and file is not None:
         raise ValueError("a query and --file were both given; only one of them can be answered")
     if file is not None:
-        return file.read_text("utf-8")
+        try:
+            return file.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{file}: not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from error
     if query == "-" or (query is None and not sys.stdin.isatty()):
         return sys.stdin.read()
     return query

@@ -78,7 +78,7 @@ def told(warehouse: Warehouse, run: int) -> Told:
     settings = json.loads(row["settings"])
     if row["flow"] != "distill":
         raise LookupError(
-            f"{warehouse.path}: run {run} is of the flow {row['flow']!r}; a report is about a taught student"
+            f"{warehouse.path}: run {run} is of the flow {row['flow']!r}; only 'distill' teaches students"
         )
     measure = settings.get("evaluation", {}).get("measure", "nDCG@10")
     settings.setdefault("evaluation", {"measure": measure})

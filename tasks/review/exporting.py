@@ -56,6 +56,8 @@ def export_queue(where: Where, wanted: Wanted, path: Path) -> Queue:
         which = "no run has" if wanted.run is None else f"run {wanted.run} does not exist or has not"
         raise LookupError(f"{where.warehouse_path}: {which} come as far as denoising; `remine runs` lists the runs")
     run, number = found[0], wanted.number or found[1]
+    if number > found[1]:
+        raise LookupError(f"run {run} has no verdicts of round {number}; its last round that has is {found[1]}")
     doubtful, certain = choose(review_queue(warehouse, run, number), wanted)
     if not doubtful.height:
         raise LookupError(

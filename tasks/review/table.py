@@ -93,7 +93,7 @@ def read_table(path: Path, corpus: str) -> pl.DataFrame:
     _check_header(path, header)
     answers, faults = [], []
     for number, cells in enumerate(rows[1:], 2):
-        row = dict(zip(header, map(restored, cells), strict=False))
+        row = dict.fromkeys(header, "") | dict(zip(header, map(restored, cells), strict=False))
         if not row.get("relevant", "").strip():
             continue
         try:
