@@ -213,7 +213,6 @@ def test_views_that_changed_without_a_migration_are_applied(mine: Warehouse) -> 
     assert sample.rows(mine, COMMENTS) == described
 
 
-<<<<<<< HEAD
 def test_whoever_asks_before_the_next_run_finds_the_views_of_this_version(mine: Warehouse) -> None:
     """A question after an update would end in a view that is not there."""
     with mine.write() as con:
@@ -225,19 +224,6 @@ def test_whoever_asks_before_the_next_run_finds_the_views_of_this_version(mine: 
     before = mine.path.read_bytes()
     mine.upgrade()
     assert mine.path.read_bytes() == before, "nothing is written where nothing is missing"
-=======
-def test_a_name_that_an_earlier_file_lacks_is_put_down_to_its_version(mine: Warehouse) -> None:
-    """`Did you mean ...?` alone sends people looking for a slip of their own."""
-    with pytest.raises(duckdb.CatalogException, match="no_such does not exist"):
-        select(mine, "FROM no_such")
-    with mine.write() as con:
-        con.execute("DROP VIEW agreement")
-        con.execute("UPDATE schema_version SET surface = 'what an earlier version had'")
-    with pytest.raises(WarehouseError, match=r"(?s)agreement does not exist.*earlier version; the next run"):
-        select(mine, "FROM agreement")
-    start_run(mine, "distill", "sample", "{}", {})
-    assert select(mine, "FROM agreement")[1] == []
->>>>>>> check4
 
 
 def test_a_migration_that_fails_changes_nothing(
