@@ -211,19 +211,6 @@ def test_views_that_changed_without_a_migration_are_applied(mine: Warehouse) -> 
     assert sample.rows(mine, COMMENTS) == described
 
 
-def test_a_name_that_an_earlier_file_lacks_is_put_down_to_its_version(mine: Warehouse) -> None:
-    """`Did you mean ...?` alone sends people looking for a slip of their own."""
-    with pytest.raises(duckdb.CatalogException, match="no_such does not exist"):
-        select(mine, "FROM no_such")
-    with mine.write() as con:
-        con.execute("DROP VIEW agreement")
-        con.execute("UPDATE schema_version SET surface = 'what an earlier version had'")
-    with pytest.raises(WarehouseError, match=r"(?s)agreement does not exist.*earlier version; the next run"):
-        select(mine, "FROM agreement")
-    start_run(mine, "distill", "sample", "{}", {})
-    assert select(mine, "FROM agreement")[1] == []
-
-
 def test_a_migration_that_fails_changes_nothing(
     mine: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from warehouse.disk import told_when_full
 from warehouse.errors import WarehouseError
 from warehouse.gate import gate
 from warehouse.holders import Waiting, clear_holder, write_holder
-from warehouse.migrate import check_version, migrate, why_missing
+from warehouse.migrate import check_version, migrate
 from warehouse.rows import transaction
 
 Connection = duckdb.DuckDBPyConnection
@@ -46,7 +46,7 @@ class Warehouse:
 
         Raises:
             WarehouseBusy: Somebody held the file until the deadline; the message names them.
-            WarehouseError: There is no file, a later version made it, or it is of an earlier one and lacks a name.
+            WarehouseError: There is no file, or a later version made it.
         """
         deadline = time.monotonic() + self.lock_seconds
         turn = gate(self.path).alone if alone else gate(self.path).shared
@@ -57,8 +57,6 @@ class Warehouse:
             try:
                 check_version(connection, self.path)
                 yield connection
-            except duckdb.CatalogException as error:
-                raise why_missing(connection, self.path, error) from None
             finally:
                 connection.close()
 

@@ -43,7 +43,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     _refuse_later(done, path)
     missing = {version: file for version, file in migrations().items() if version > done}
     statements = [file.read_text("utf-8") for file in surface()]
-    wanted = _named(statements)
+    wanted = blake2b("\n".join(statements).encode("utf-8"), digest_size=16).hexdigest()
     if not missing and wanted == shown:
         return
     with transaction(connection):
@@ -70,21 +70,6 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             f"{path} holds no tables of ours: another program made it, or the first run never got that far"
         )
     _refuse_later(done, path)
-
-
-def why_missing(connection: duckdb.DuckDBPyConnection, path: Path, error: duckdb.CatalogException) -> Exception:
-    """Say that a name may be missing because the file is of an earlier version; the error itself where it is not."""
-    done, shown = _state(connection)
-    if done == max(migrations()) and shown == _named([file.read_text("utf-8") for file in surface()]):
-        return error
-    return WarehouseError(
-        f"{error}\n{path} has the tables and views of an earlier version; the next run upgrades it and keeps its rows"
-    )
-
-
-def _named(statements: list[str]) -> str:
-    """Hash of views and comments: what a file shows."""
-    return blake2b("\n".join(statements).encode("utf-8"), digest_size=16).hexdigest()
 
 
 def _refuse_later(done: int, path: Path) -> None:
