@@ -53,6 +53,9 @@ steps = 6
 batch = 16
 control = false
 evaluate_every = 3
+[teacher]
+gate = "warn"
+
 [teach]
 steps = 6
 batch = 4

@@ -37,6 +37,7 @@ evaluate_every = 2
 dev_queries = 10
 [teacher]
 blend = [0.0]
+gate = "warn"
 [mining]
 depth = 40
 last_rank = 40
