@@ -192,7 +192,8 @@ class _Trial:
 
     def _reading(self) -> float:
         """A reading by the mean of those who score: each member of an ensemble reads every pair."""
-        loads = [partial(self._load_teacher, each) for each in self.course.teachers] or [self._backbone]
+        loads: list[Callable[[], Teacher]] = [partial(self._load_teacher, each) for each in self.course.teachers]
+        loads = loads or [self._backbone]
         found = [self._timed(load(), BUDGET["reading"] / len(loads)) for load in loads]
         self.speeds["reading"] = sum(tokens for _, tokens in found) / sum(seconds for seconds, _ in found)
         return sum(seconds for seconds, _ in found) / len(found)
