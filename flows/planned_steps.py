@@ -35,6 +35,7 @@ class Steps:
         self.teacher: TeacherRef | None = None
         self.decides = (recipe.seed, recipe.evaluation.measure)
         self.scored_lists: set[str] = set()
+        self.reading: set[tuple[str, str]] = set()
         self.ready: list[TeacherRef] = []
 
     @property
@@ -264,10 +265,13 @@ class Steps:
         """
         from tasks.score.scoring import name_scores
 
-        readers = [member.teacher for member in teacher.members] or [teacher]
-        if self.ready and teacher.fingerprint not in {each.fingerprint for each in self.ready}:
-            readers = self.ready  # of an ensemble, whether or not it is there yet
+        alone = not self.ready or teacher.fingerprint in {each.fingerprint for each in self.ready}
+        readers = [teacher] if alone else self.ready  # of an ensemble, whether or not it is there yet
         count, new, assumed = self._unscored(what, pairs, readers, counts)
+        reading = {(pairs.fingerprint, reader.fingerprint) for reader in readers}
+        if reading <= self.reading:  # by a line above: the list that settled an ensemble's scales
+            new, assumed = 0, []
+        self.reading |= reading
         self.scored_lists.add(what)
         folds = 0 if self.recipe.teacher.model else self.recipe.teach.folds
         amount = self.amounts.score(count, new, folds, what == "train")

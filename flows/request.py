@@ -56,4 +56,4 @@ def columns_of(pairs: list[str]) -> PairColumns:
     try:
         return PairColumns(**named)
     except ValidationError as error:
-        raise ValueError(f"--column: {error.errors()[0]['msg']}") from error
+        raise ValueError(f"--column: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from error

@@ -269,6 +269,8 @@ def test_every_member_of_an_ensemble_is_measured(tmp_path: Path, data: Path, tin
     found = plan_recipe(wanted, where(tmp_path / "home"))
     assert found.pace is not None and found.pace.scored_by == " + ".join(members)
     assert (found.pace.scored_tokens or 0) > 0 and not (tmp_path / "home").exists()
+    scales, first = lines(found, "score", 0)[:2], lines(found, "score", 1)[0]
+    assert first.pairs == 0 and first.reused == sum(line.pairs for line in scales) > 0  # read once, counted once
 
 
 def test_a_hub_model_that_cannot_be_reached_is_a_sentence(tmp_path: Path, data: Path, tiny_student: Path) -> None:

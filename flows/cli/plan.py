@@ -1,6 +1,7 @@
 """`remine plan`: what a run would do, before it does it."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -8,7 +9,7 @@ import typer
 
 from flows.cli.options import HERE, Device, Home, Precision, Threads
 from flows.cli.run import default_recipe
-from flows.cli.terminal import plain, print_table, say
+from flows.cli.terminal import plain, print_table, quieten_logs, say
 
 if TYPE_CHECKING:
     from tasks.plan.line import Line, Pace, Plan
@@ -48,6 +49,7 @@ def plan(
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, lock_seconds=LOCK_SECONDS)
     from flows.plan import plan_recipe
 
+    quieten_logs("--debug" in sys.argv)
     found = plan_recipe(loaded, where, say)
     if format == "json":
         typer.echo(json.dumps(as_json(found), indent=1, ensure_ascii=False))
@@ -125,7 +127,7 @@ def measured(pace: "Pace") -> list[str]:
         speeds.append(f"{pace.scored_tokens:,.0f} tokens/s scored (by {pace.scored_by})")
     speeds += [f"{1000 * each:,.0f} ms a {unit}" for unit, each in pace.seconds.items() if unit.endswith(" step")]
     where = f"{pace.device}, {pace.precision}, {pace.threads} threads"
-    told = [f"Measured here in {pace.took:.0f} s ({where}): {', '.join(speeds)}."]
+    told = [f"Measured here in {pace.took:.0f} s ({where}){': ' if speeds else ''}{', '.join(speeds)}."]
     if pace.busy > BUSY:
         told.append(f"Other work kept the machine busy (load {pace.busy:.1f}), so a run alone on it will be quicker.")
     return told
