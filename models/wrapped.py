@@ -1,5 +1,6 @@
 """What students and teachers share: a sentence-transformers model that is trained in float32 and read in bf16."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ Tick = Callable[[int], None]
 PROBES = ("cats", "how red cats sleep in the sun", "a cat that sleeps")
 
 
-class Wrapped:
+class Wrapped(ABC):
     """A sentence-transformers model whose first module is a transformer.
 
     Attributes:
@@ -88,13 +89,13 @@ class Wrapped:
             read: dict[str, Any] = first(features)
         return read
 
+    @abstractmethod
     def _probe(self) -> tuple[Callable[[], dict[str, Any]], list[int]]:
         """A few inputs of different lengths to try the model on, made anew by each call, and their tokens."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _finish(self, features: dict[str, Any]) -> Tensor:
         """What follows the transformer, in float32."""
-        raise NotImplementedError
 
     def _computes_the_same_in_rows(self) -> bool:
         make, lengths = self._probe()

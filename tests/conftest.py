@@ -10,7 +10,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
 import torch
+from command import HOSTILE, Remine
 from tiny import make_student, make_teacher
+
+from warehouse.connect import Warehouse
+from warehouse.load import finish_run, start_run
 
 torch.set_num_threads(1)
 
@@ -26,3 +30,25 @@ def tiny_student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CrossEncoder folder: two-layer BERT with a one-label head."""
     return make_teacher(tmp_path_factory.mktemp("models") / "teacher", seed=2)
+
+
+@pytest.fixture
+def remine(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Remine:
+    for name in [name for name in os.environ if name.startswith(("PREFECT_", "REMINE_"))]:
+        monkeypatch.delenv(name)
+    for name in ("PREFECT_LOGGING_EXTRA_LOGGERS", "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW"):
+        monkeypatch.setenv(name, "")  # `remine run` sets them for its process
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "200")
+    return Remine(monkeypatch, capfd)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with a warehouse of two runs."""
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", lock_seconds=20)
+    first = start_run(warehouse, "distill", "nightly", "{}", {})
+    finish_run(warehouse, first, "completed", None)
+    second = start_run(warehouse, "distill", "nightly", "{}", {})
+    finish_run(warehouse, second, "failed", HOSTILE)
+    return tmp_path

@@ -13,13 +13,13 @@ from warehouse.load import (
     load_history,
     load_metrics,
     load_query_metrics,
+    load_rankings,
     load_scores,
     load_verdicts,
     register_artifact,
     register_model,
     start_run,
 )
-from warehouse.load_rankings import load_rankings
 from warehouse.snapshot import publish
 
 CANDIDATES = {

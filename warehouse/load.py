@@ -28,6 +28,7 @@ __all__ = [
     "load_history",
     "load_metrics",
     "load_query_metrics",
+    "load_rankings",
     "load_scores",
     "load_texts",
     "load_verdicts",
@@ -59,6 +60,7 @@ PAIR = ("query", "passage")
 PAIR_KEYS = ("query_key", "passage_key")
 SCORES = Fact("teacher_scores", PAIR, ("logit", "n_tokens", "truncated"), PAIR_KEYS)
 CANDIDATES = Fact("candidates", PAIR, ("rank", "student_score", "miner"), PAIR_KEYS)
+RANKINGS = Fact("rankings", PAIR, ("rank", "score"), PAIR_KEYS)
 VERDICTS = Fact("verdicts", PAIR, ("verdict", "reason", "weight", "probability", "judgement"), PAIR_KEYS)
 METRICS = Fact(
     "metrics", (), ("system", "split", "measure", "value", "chance", "queries"), ("system", "split", "measure")
@@ -134,6 +136,11 @@ def load_metrics(wh: Warehouse, run_id: int, artifact_id: int, parquet: Path, na
 def load_query_metrics(wh: Warehouse, run_id: int, artifact_id: int, parquet: Path, name: str) -> int:
     """Load values per query: query_hash, system, split, measure, value."""
     return _load(wh, QUERY_METRICS, run_id, artifact_id, parquet, name)
+
+
+def load_rankings(wh: Warehouse, run_id: int, artifact_id: int, parquet: Path, name: str) -> int:
+    """Load what an evaluated system ranked first: query_hash, passage_hash, rank, score."""
+    return _load(wh, RANKINGS, run_id, artifact_id, parquet, name)
 
 
 def load_diagnostics(wh: Warehouse, run_id: int, artifact_id: int, parquet: Path, name: str) -> int:

@@ -28,3 +28,11 @@ Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads to compu
 Precision = Annotated[
     Literal["auto", "fp32", "bf16"], typer.Option("--precision", help="auto takes bf16 where the hardware has it.")
 ]
+
+RecipeFile = Annotated[
+    Path | None, typer.Argument(metavar="[RECIPE.toml]", help="The recipe; recipe.toml in this folder by default.")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; may be given several times."),
+]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.options import HERE, Device, Home, Precision, Threads
+from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
 from flows.cli.run import default_recipe
 from flows.cli.terminal import plain, print_table, quieten_logs, say
 
@@ -20,13 +20,8 @@ COLUMNS = ("step", "round", "what", "amount", "new", "reused", "time, about", "d
 
 
 def plan(
-    recipe: Annotated[
-        Path | None, typer.Argument(metavar="[RECIPE.toml]", help="The recipe; recipe.toml in this folder by default.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; may be given several times."),
-    ] = None,
+    recipe: RecipeFile = None,
+    settings: Changes = None,
     home: Home = HERE,
     device: Device = "auto",
     threads: Threads = 0,

@@ -1,23 +1,16 @@
 """`remine run`: the whole loop, from one recipe."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from flows.cli.options import HERE, Device, Home, Precision, Threads
+from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
 from flows.cli.running import run_here
 from flows.cli.terminal import prepare_logs
 
 
 def run(
-    recipe: Annotated[
-        Path | None, typer.Argument(metavar="[RECIPE.toml]", help="The recipe; recipe.toml in this folder by default.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; may be given several times."),
-    ] = None,
+    recipe: RecipeFile = None,
+    settings: Changes = None,
     home: Home = HERE,
     device: Device = "auto",
     threads: Threads = 0,

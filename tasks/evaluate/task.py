@@ -45,7 +45,7 @@ def evaluate_rerank(
 
 def load_ranked(run: Run, artifact: Artifact, number: int) -> None:
     """Enter the evaluation of a system that ranks passages, its rankings included."""
-    from warehouse.load_rankings import load_rankings
+    from warehouse.load import load_rankings
 
     key = load_measures(run, artifact, number)
     name = "ranking.parquet"
