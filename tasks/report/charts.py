@@ -91,8 +91,7 @@ def system_chart(rows: Sequence[tuple[str, float, float, float]], measure: str) 
         plot.line([(low, y), (high, y)], "c1")
         plot.line([(mean, y)], "c1", dots=True)
         is_left = mean > 0.5
-        x = plot.x(low) - 6 if is_left else plot.x(high) + 6
-        plot.text(x, plot.y(y) + 4, f"{name} {mean:.3f}", "end" if is_left else "start")
+        plot.text(low if is_left else high, y, f"{name} {mean:.3f}", "right" if is_left else "left")
     return f"{measure} with 95 % intervals over queries", plot.markup(), []
 
 

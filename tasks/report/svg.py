@@ -1,11 +1,29 @@
-"""One helper for inline SVG plots: axes, lines, bars and dots; colours come from the page's style sheet."""
+"""Plots as SVG to stand in a page: drawn by matplotlib, in the colours of the page's style sheet."""
 
-import math
+import re
 from collections.abc import Sequence
-from xml.etree.ElementTree import Element, SubElement, tostring
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
-WIDTH, HEIGHT = 440.0, 260.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 16.0, 12.0, 40.0
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIZE = (4.4, 2.6)  # inches of 100 pixels
+SVG = "http://www.w3.org/2000/svg"
+SPACES = {"": SVG, "xlink": "http://www.w3.org/1999/xlink"}  # the prefix that HTML knows
+# What a colour's name stands for where no style sheet says otherwise: on white.
+INKS = {
+    "ink": "#1b1f24",
+    "soft": "#57606a",
+    "rule": "#d0d7de",
+    "c1": "#0550ae",
+    "c2": "#bc4c00",
+    "c3": "#1a7f37",
+    "c4": "#8250df",
+    "c5": "#a40e26",
+}
+LOOK = {"svg.fonttype": "none", "svg.hashsalt": "remine", "font.family": "sans-serif", "font.size": 8.5}
 
 Span = tuple[float, float]
 
@@ -19,89 +37,103 @@ class Plot:
         x: Smallest and largest value on the horizontal axis.
         y: The same of the vertical one.
         names: What the axes measure, horizontal first; an axis without a name has no numbers either.
+        places: Values of the horizontal axis that are marked, on a scale of even steps by factor.
     """
 
-    def __init__(self, title: str, alt: str, x: Span, y: Span, names: tuple[str, str]) -> None:
-        self.x_span, self.y_span = _opened(x), _opened(y)
-        self.root = Element("svg", {"viewBox": f"0 0 {WIDTH:g} {HEIGHT:g}", "role": "img", "aria-label": alt})
-        SubElement(self.root, "title").text = title
-        SubElement(self.root, "desc").text = alt
-        self._axes(names)
+    def __init__(
+        self, title: str, alt: str, x: Span, y: Span, names: tuple[str, str], places: Sequence[float] = ()
+    ) -> None:
+        from matplotlib.figure import Figure
 
-    def x(self, value: float) -> float:
-        """Where a value stands from the left."""
-        low, high = self.x_span
-        return LEFT + (min(max(value, low), high) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
-
-    def y(self, value: float) -> float:
-        """Where a value stands from the top."""
-        low, high = self.y_span
-        return HEIGHT - BOTTOM - (min(max(value, low), high) - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        self.title, self.alt = title, alt
+        self.figure = Figure(figsize=SIZE, layout="constrained", facecolor="none")
+        self.axes: Axes = self.figure.add_subplot(facecolor="none", xlim=_opened(x), ylim=_opened(y))
+        if places:
+            self.axes.set_xscale("log")
+            self.axes.set_xticks(places, [f"{place:g}" for place in places])
+            self.axes.minorticks_off()
+        self._frame(names)
 
     def line(self, points: Sequence[tuple[float, float]], colour: str, dots: bool = False) -> None:
         """A line through points, with a dot on each where they are few."""
-        placed = [(self.x(x), self.y(y)) for x, y in points]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-        SubElement(self.root, "polyline", {"points": path, "class": f"line {colour}"})
-        for x, y in placed if dots else ():
-            SubElement(self.root, "circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "3", "class": f"fill {colour}"})
+        marker = {"marker": "o", "markersize": 4} if dots else {}
+        self.axes.plot(*zip(*points, strict=True), color=INKS[colour], linewidth=1.5, **marker)  # type: ignore[arg-type]
 
     def level(self, value: float, name: str, below: bool = False) -> None:
         """A dashed line across, named above or below its right end."""
-        y = self.y(value)
-        self._dashed(LEFT, y, WIDTH - RIGHT, y)
-        self.text(WIDTH - RIGHT, y + (13 if below else -4), name, "end")
+        self.axes.axhline(value, color=INKS["soft"], linestyle="--", linewidth=0.8)
+        self._say((1, value), name, (-2, -3 if below else 3), ("right", "top" if below else "bottom"), "yaxis")
 
     def limit(self, value: float, name: str) -> None:
         """A dashed line from top to bottom, named at its top, on the side where there is room."""
-        x = self.x(value)
-        self._dashed(x, TOP, x, HEIGHT - BOTTOM)
-        is_left = x < WIDTH / 2
-        self.text(x + (4 if is_left else -4), TOP + 9, name, "start" if is_left else "end")
+        self.axes.axvline(value, color=INKS["soft"], linestyle="--", linewidth=0.8)
+        is_left = value < sum(self.axes.get_xlim()) / 2
+        side = (3, "left") if is_left else (-3, "right")
+        self._say((value, 1), name, (side[0], -2), (side[1], "top"), "xaxis")
 
     def bar(self, x: Span, y: Span, colour: str) -> None:
         """A bar between two values on each axis."""
-        left, right, top, bottom = self.x(x[0]), self.x(x[1]), self.y(y[1]), self.y(y[0])
-        if bottom > top:
-            size = {"width": f"{max(right - left - 1, 1):.1f}", "height": f"{bottom - top:.1f}"}
-            SubElement(self.root, "rect", {"x": f"{left:.1f}", "y": f"{top:.1f}", **size, "class": f"fill {colour}"})
+        if y[1] > y[0]:
+            self.axes.bar(x[0], y[1] - y[0], 0.9 * (x[1] - x[0]), y[0], align="edge", color=INKS[colour])
 
-    def text(self, x: float, y: float, text: str, anchor: str = "start") -> None:
-        """A text at a place of the drawing."""
-        SubElement(self.root, "text", {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}).text = text
+    def text(self, x: float, y: float, text: str, anchor: str = "left") -> None:
+        """A text beside a point: to its right, or (anchor "right") ending to its left."""
+        self._say((x, y), text, (5 if anchor == "left" else -5, 0), (anchor, "center"))
 
     def markup(self) -> str:
         """The drawing as text for a page; what it holds is escaped."""
-        return tostring(self.root, encoding="unicode")
+        from matplotlib import rc_context
 
-    def _axes(self, names: tuple[str, str]) -> None:
-        floor = HEIGHT - BOTTOM
-        for value in ticks(*self.y_span) if names[1] else ():
-            y = self.y(value)
-            SubElement(
-                self.root,
-                "line",
-                {"x1": f"{LEFT:g}", "x2": f"{WIDTH - RIGHT:g}", "y1": f"{y:.1f}", "y2": f"{y:.1f}", "class": "grid"},
-            )
-            self.text(LEFT - 6, y + 4, f"{value:g}", "end")
-        for value in ticks(*self.x_span, most=9) if names[0] else ():
-            self.text(self.x(value), floor + 15, f"{value:g}", "middle")
-        self.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, names[0], "middle")
-        turned = {"transform": f"translate(12 {(TOP + floor) / 2:g}) rotate(-90)", "text-anchor": "middle"}
-        SubElement(self.root, "text", turned).text = names[1]
+        whole = BytesIO()
+        with rc_context(LOOK):  # type: ignore[arg-type]
+            self.figure.savefig(whole, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+        for prefix, space in SPACES.items():
+            ElementTree.register_namespace(prefix, space)
+        root = ElementTree.fromstring(whole.getvalue())
+        for name in ("width", "height"):
+            del root.attrib[name]
+        for group in root.iter(f"{{{SVG}}}g"):
+            group.attrib.pop("id", None)  # a page has many drawings, and every id once
+        root.attrib.update({"role": "img", "aria-label": self.alt})
+        for number, (tag, said) in enumerate((("title", self.title), ("desc", self.alt))):
+            spoken = ElementTree.Element(f"{{{SVG}}}{tag}")
+            spoken.text = said
+            root.insert(number, spoken)
+        return _themed(ElementTree.tostring(root, encoding="unicode"))
 
-    def _dashed(self, x1: float, y1: float, x2: float, y2: float) -> None:
-        ends = {"x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2:.1f}", "y2": f"{y2:.1f}"}
-        SubElement(self.root, "line", {**ends, "class": "dashed"})
+    def _frame(self, names: tuple[str, str]) -> None:
+        axes = self.axes
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0, labelcolor=INKS["ink"])
+        for axis, name in zip((axes.xaxis, axes.yaxis), names, strict=True):
+            axis.set_label_text(name, color=INKS["ink"])
+            if not name:
+                axis.set_ticks([])
+        if names[1]:
+            axes.grid(axis="y", color=INKS["rule"], linewidth=0.8)
+            axes.set_axisbelow(True)
+
+    def _say(self, at: Span, text: str, away: Span, align: tuple[str, str], along: str = "") -> None:
+        """A text some points away from a place, which is in the data's units, along an axis in shares of the other."""
+        place: Any = getattr(self.axes, f"get_{along}_transform")() if along else "data"
+        self.axes.annotate(
+            text,
+            at,
+            away,
+            xycoords=place,
+            textcoords="offset points",
+            ha=align[0],  # type: ignore[arg-type]
+            va=align[1],  # type: ignore[arg-type]
+            color=INKS["ink"],
+            parse_math=False,
+        )
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from low to high: steps of 1, 2 or 5 times a power of ten, at most `most` of them."""
-    rough = (high - low) / (most - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    return [round(number * step, 10) for number in range(first, math.floor(high / step + 1e-9) + 1)]
+def _themed(markup: str) -> str:
+    """Let a page's style sheet set the colours; without one they stay."""
+    for name, ink in INKS.items():
+        markup = re.sub(rf"(?<=: ){ink}\b", f"var(--{name}, {ink})", markup)
+    return markup
 
 
 def _opened(span: Span) -> Span:
