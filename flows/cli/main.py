@@ -21,6 +21,7 @@ from flows.cli import (
     score,
     search,
     sql,
+    sweep,
     ui,
 )
 from flows.cli.terminal import describe, say
@@ -65,6 +66,7 @@ def remine(
 app.command(rich_help_panel="Make")(init.init)
 app.command(rich_help_panel="Make")(plan.plan)
 app.command(rich_help_panel="Make")(run.run)
+app.command(rich_help_panel="Make")(sweep.sweep)
 app.command(rich_help_panel="Make")(score.score)
 app.command(rich_help_panel="Make")(export.export)
 app.command(rich_help_panel="Make")(promote.promote)

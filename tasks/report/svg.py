@@ -23,7 +23,7 @@ INKS = {
     "c4": "#8250df",
     "c5": "#a40e26",
 }
-LOOK = {"svg.fonttype": "none", "svg.hashsalt": "remine", "font.family": "sans-serif", "font.size": 8.5}
+LOOK: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "remine", "font.family": "sans-serif", "font.size": 8.5}
 
 Span = tuple[float, float]
 
@@ -54,10 +54,19 @@ class Plot:
             self.axes.minorticks_off()
         self._frame(names)
 
-    def line(self, points: Sequence[tuple[float, float]], colour: str, dots: bool = False) -> None:
-        """A line through points, with a dot on each where they are few."""
-        marker = {"marker": "o", "markersize": 4} if dots else {}
-        self.axes.plot(*zip(*points, strict=True), color=INKS[colour], linewidth=1.5, **marker)  # type: ignore[arg-type]
+    def line(self, points: Sequence[tuple[float, float]], colour: str, dots: bool = False, name: str = "") -> None:
+        """A line through points, with a dot on each where they are few; its name stands in the legend."""
+        look: dict[str, Any] = {"marker": "o", "markersize": 4} if dots else {}
+        self.axes.plot(*zip(*points, strict=True), color=INKS[colour], linewidth=1.5, label=name, **look)
+
+    def mark(self, places: Sequence[float], names: Sequence[str]) -> None:
+        """Name places of the horizontal axis."""
+        self.axes.set_xticks(places, names, color=INKS["ink"], parse_math=False)
+
+    def legend(self) -> "Plot":
+        """Name the lines beneath the plot."""
+        self.figure.legend(loc="outside lower center", ncols=4, frameon=False, labelcolor=INKS["ink"], handlelength=1.5)
+        return self
 
     def level(self, value: float, name: str, below: bool = False) -> None:
         """A dashed line across, named above or below its right end."""
@@ -85,7 +94,7 @@ class Plot:
         from matplotlib import rc_context
 
         whole = BytesIO()
-        with rc_context(LOOK):  # type: ignore[arg-type]
+        with rc_context(LOOK):
             self.figure.savefig(whole, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
         for prefix, space in SPACES.items():
             ElementTree.register_namespace(prefix, space)
@@ -122,8 +131,8 @@ class Plot:
             away,
             xycoords=place,
             textcoords="offset points",
-            ha=align[0],  # type: ignore[arg-type]
-            va=align[1],  # type: ignore[arg-type]
+            ha=align[0],
+            va=align[1],
             color=INKS["ink"],
             parse_math=False,
         )

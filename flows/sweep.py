@@ -1,0 +1,47 @@
+"""The flow `sweep`: one recipe in several variants, held against each other; nothing is computed twice."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows.distill import distill
+from flows.variants import Sweep, Variant
+from tasks.report.sweeping import Outcome, find_outcome, write_sweep
+from tasks.where import Where
+
+log = logging.getLogger("remine.sweep")
+
+
+@flow(name="sweep", flow_run_name="{sweep.name}", persist_result=False)
+def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
+    """Run every variant of a recipe as a run of `distill`; the table is written anew as each ends.
+
+    Returns:
+        The folder with `table.csv` and `plot.svg`, `sweeps/NAME` beside the warehouse.
+
+    Raises:
+        RuntimeError: A variant failed; the others are in the table.
+    """
+    outcomes: list[Outcome] = []
+    failed: dict[str, str] = {}
+    folder = where.home / "sweeps" / sweep.name
+    for number, variant in enumerate(sweep.variants, 1):
+        log.info("variant %d of %d: %s", number, len(sweep.variants), variant.recipe.name)
+        error = run_variant(variant, where)
+        if error:
+            failed[variant.recipe.name] = error
+        else:
+            outcomes.append(find_outcome(where, variant.recipe.name, variant.values))
+            write_sweep(outcomes, sweep.measure, folder)
+    if failed:
+        told = "\n".join(f"  {name}: {error}" for name, error in failed.items())
+        raise RuntimeError(f"{len(failed)} of {len(sweep.variants)} variants failed; the others are kept:\n{told}")
+    return folder
+
+
+def run_variant(variant: Variant, where: Where) -> str:
+    """Run one variant; what went wrong, or nothing."""
+    state: Any = distill(variant.recipe, where, return_state=True)
+    return "" if state.is_completed() else str(state.message)
