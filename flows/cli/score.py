@@ -26,7 +26,10 @@ def score(
         str, typer.Option("--teacher", help="Hub id or folder of a cross-encoder, or folder of a taught teacher.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the pairs with their scores: .parquet, .csv, .jsonl or .trec.")
+        Path | None,
+        typer.Option(
+            "--out", help="Write the pairs with their scores, texts as they came: .parquet, .csv, .jsonl or .trec."
+        ),
     ] = None,
     corpus: Annotated[str, typer.Option(help="Corpus that ids belong to, where there are several.")] = "",
     columns: Columns = None,
