@@ -251,3 +251,10 @@ def test_sentence_transformers_trains_on_the_export(home: Where, tiny_student: P
     trained = trainer.train()
     assert trained.training_loss == pytest.approx(trained.training_loss)
     assert not torch.equal(before, torch.cat([value.flatten() for value in model.parameters()]))
+
+
+def test_a_name_that_its_library_passes_over_is_refused(home: Where) -> None:
+    """FlagEmbedding trains on the files of its list that it knows by name, and says nothing of the others."""
+    with pytest.raises(ValueError, match=r"lists\.txt: flagembedding reads only files whose names end in \.jsonl or"):
+        export_lists(home, Lists(1, "flagembedding"), home.home / "lists.txt")
+    assert not (home.home / "lists.txt").exists()

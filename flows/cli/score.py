@@ -28,7 +28,7 @@ def score(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Write the pairs with their scores, texts as they came: .parquet, .csv, .jsonl or .trec."
+            "--out", help="Write pairs and scores, texts as they came, to a .parquet, .csv, .jsonl or .trec file."
         ),
     ] = None,
     corpus: Annotated[str, typer.Option(help="Corpus that ids belong to, where there are several.")] = "",
