@@ -1,4 +1,4 @@
-"""Which folders cannot be teachers: those whose every score would be noise."""
+"""Which folders cannot be used: those whose every score would be noise, or whose longer inputs would fail."""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,8 @@ import torch
 from models.folder import parts
 from models.runtime import quiet
 
+POSITIONS = ("position_embeddings", "wpe", "embed_positions")
+
 
 def refuse_many_labels(path: Path, model: Any) -> None:
     """Refuse a CrossEncoder of three labels or more."""
@@ -16,6 +18,32 @@ def refuse_many_labels(path: Path, model: Any) -> None:
             f"{path}: the model has {model.num_labels} labels; a teacher needs one (relevance) or two (no, yes), "
             "because which of more labels means relevant cannot be told"
         )
+
+
+def refuse_beyond_positions(path: Path, model: Any, max_length: int) -> None:
+    """Refuse inputs longer than the positions that a model has learned.
+
+    Positions that are computed (rotary, relative) have no end to run over.
+
+    Args:
+        path: The folder, for the message.
+        model: The model, whose tables of positions are looked for by their names.
+        max_length: Tokens in an input that may come.
+
+    Raises:
+        ValueError: A longer input would fail in the midst of its work.
+    """
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] not in POSITIONS or not isinstance(module, torch.nn.Embedding):
+            continue
+        # RoBERTa and its kin count positions from the one after the padding's, BART and OPT from an offset.
+        before = module.padding_idx + 1 if module.padding_idx is not None else int(getattr(module, "offset", 0))
+        places = module.num_embeddings - before
+        if max_length > places:
+            raise ValueError(
+                f"{path}: inputs may have {max_length} tokens, and the model has {places} positions; longer ones would "
+                f"fail in the midst of the work. Say max_length = {places} or less"
+            )
 
 
 def refuse_unworded(path: Path, model: Any) -> None:

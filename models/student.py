@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from models.batching import ahead, full_chunks, pad
 from models.folder import refuse_pickles
+from models.refusals import refuse_beyond_positions
 from models.runtime import Runtime, quiet
 from models.wrapped import PROBES, Tick, Wrapped
 
@@ -70,7 +71,8 @@ class Student(Wrapped):
 
         Raises:
             ValueError: The folder's model cannot be a student: another similarity than cosine or dot,
-                preprocessing other than plain tokenisation, code of its own without trust.
+                preprocessing other than plain tokenisation, code of its own without trust; or it has fewer
+                positions than the maximum length.
         """
         from sentence_transformers import SentenceTransformer
 
@@ -85,6 +87,7 @@ class Student(Wrapped):
         if max_length is not None:
             model.max_seq_length = max_length
         _refuse_unfit(path, model)
+        refuse_beyond_positions(path, model, int(model.max_seq_length))
         student = cls(_with_normalize(model), runtime)
         student._set_prompts(prompts or {})
         student._refuse_other_tokens(path)

@@ -14,7 +14,13 @@ from torch import Tensor
 from models.batching import ahead, full_chunks, pad
 from models.folder import parts, refuse_pickles
 from models.pairs import Pair, PairTokenizer, PairTokens
-from models.refusals import refuse_many_labels, refuse_unpadded, refuse_untrained_head, refuse_unworded
+from models.refusals import (
+    refuse_beyond_positions,
+    refuse_many_labels,
+    refuse_unpadded,
+    refuse_untrained_head,
+    refuse_unworded,
+)
 from models.runtime import Runtime, quiet
 from models.wrapped import PROBES, Tick, Wrapped
 
@@ -74,7 +80,8 @@ class Teacher(Wrapped):
 
         Raises:
             ValueError: The folder has more than two labels, no trained classification head, no words for
-                yes and no, or no place for a query and a passage, so that its scores would be noise.
+                yes and no, or no place for a query and a passage, so that its scores would be noise; or it has
+                fewer positions than the maximum length.
         """
         from sentence_transformers import CrossEncoder
 
@@ -88,6 +95,7 @@ class Teacher(Wrapped):
                 local_files_only=True,
             ).float()
         refuse_many_labels(path, model)
+        refuse_beyond_positions(path, model, int(model.max_seq_length))
         refuse_unworded(path, model)
         refuse_unpadded(path, model)
         refuse_untrained_head(path, model)

@@ -15,8 +15,7 @@ GROUPS = [("review", "export"), ("review", "import"), ("lists", "export"), ("lis
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    wh, run = sample.open_warehouse(tmp_path, lock_seconds=20)
-    sample.play_round(wh, run, tmp_path)
+    sample.played(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REMINE_HOME", raising=False)
     return tmp_path

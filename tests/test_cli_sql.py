@@ -8,7 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import warehouse_samples as sample
 from command import HOSTILE, ROOT, Remine
+from test_readme import QUERIES
 
 from flows.cli.terminal import plain
 
@@ -49,8 +51,11 @@ def test_parquet_pipes(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["FROM runs", "--out", "answer.txt"], "answer.txt: a file is written as csv, json or parquet"),
-        (["FROM runs", "--out", "answer.csv", "--format", "table"], "a file is written as csv, json or parquet"),
+        (["FROM runs", "--out", "answer.txt"], "answer.txt: a file is written as csv, spreadsheet, json or parquet"),
+        (
+            ["FROM runs", "--out", "answer.csv", "--format", "table"],
+            "a file is written as csv, spreadsheet, json or parquet",
+        ),
         (
             ["FROM runs", "--out", "warehouse.duckdb", "--format", "csv"],
             "would be taken for a warehouse, or replace it",
@@ -146,3 +151,30 @@ def test_a_reader_that_has_seen_enough_is_no_error(home: Path) -> None:
     )
     assert told.stdout == "range\n"
     assert told.stderr == ""
+
+
+@pytest.mark.parametrize("sql", [*QUERIES, "--no blank\nSELECT 1 AS a, 2 AS b, 3 AS c, 4 AS d", "-- c\nFROM runs"])
+def test_a_query_may_begin_with_a_comment(remine: Remine, tmp_path: Path, sql: str) -> None:
+    """As README's do, which people paste between quotes."""
+    sample.played(tmp_path)
+    told = remine("sql", sql, "--format", "json", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert len(json.loads(told.stdout)[0]) >= 4
+
+
+def test_an_option_that_is_not_there_is_still_named(remine: Remine, home: Path) -> None:
+    told = remine("sql", "FROM runs", "--fromat", "csv", cwd=home)
+    assert told.returncode == 2 and "--fromat" in told.stderr
+
+
+def test_csv_is_for_programs_and_spreadsheet_for_spreadsheets(remine: Remine, home: Path) -> None:
+    """Read back, a text must be what is stored; opened in a spreadsheet, it must not run."""
+    query = """SELECT '=1+1' AS a, '-2' AS "=b", 'plain' AS c, -2.5 AS d, NULL AS e, ['@x'] AS f"""
+    for format in ("csv", "spreadsheet"):
+        told = remine("sql", query, "--format", format, "--out", f"{format}.csv", cwd=home)
+        assert (told.returncode, told.stderr) == (0, "")
+    stored, harmless = (pl.read_csv(home / f"{name}.csv").to_dicts() for name in ("csv", "spreadsheet"))
+    assert stored == [{"a": "=1+1", "=b": -2, "c": "plain", "d": -2.5, "e": None, "f": '["@x"]'}]
+    assert harmless == [{"a": "'=1+1", "'=b": "'-2", "c": "plain", "d": -2.5, "e": None, "f": '["@x"]'}]
+    assert (home / "spreadsheet.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    assert not (home / "csv.csv").read_bytes().startswith(b"\xef\xbb\xbf")

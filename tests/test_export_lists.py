@@ -11,7 +11,6 @@ import warehouse_samples as sample
 from tasks.lists.exporting import Lists, Written, export_lists
 from tasks.lists.importing import Imported, Incoming, import_scores
 from tasks.where import Where
-from warehouse.connect import Warehouse
 from warehouse.queries import quality
 from warehouse.register import register_model
 
@@ -20,18 +19,11 @@ SCORED = ("sentence-transformers", "flagembedding", "colbert", "trec")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Where:
-    """One round: q1 has a positive, 2 negatives, an approved; q2 a positive, a promoted, a negative, an ambiguous."""
-    wh, run = sample.open_warehouse(tmp_path, lock_seconds=20)
-    sample.play_round(wh, run, tmp_path)
-    return Where(home=tmp_path, lock_seconds=20)
-
-
-def warehouse(where: Where) -> Warehouse:
-    return Warehouse(where.warehouse_path, 20)
+    return sample.played(tmp_path)
 
 
 def written(where: Where, format: str, negatives: int = 1, **more: Any) -> Path:
-    path = where.home / f"{format}.out"
+    path = where.home / f"{format}.jsonl"
     export_lists(where, Lists(1, format, None, negatives, **more), path)
     return path
 
@@ -46,7 +38,7 @@ def stored(where: Where, teacher: str) -> dict[tuple[str, str], float]:
         f"s.teacher_id AND m.name = '{teacher}' JOIN query_ids AS qi ON qi.query_key = s.query_key AND qi.shown "
         "JOIN passage_ids AS pi ON pi.passage_key = s.passage_key AND pi.shown"
     )
-    return {(query, passage): logit for query, passage, logit in sample.rows(warehouse(where), sql)}
+    return {(query, passage): logit for query, passage, logit in sample.rows(sample.warehouse(where), sql)}
 
 
 def test_sentence_transformers_rows_hold_each_positive_with_the_first_negatives(home: Where) -> None:
@@ -131,16 +123,16 @@ def test_ir_measures_reads_the_run(home: Where) -> None:
 @pytest.mark.parametrize("format", [*SCORED, "tevatron"])
 def test_a_round_with_a_missing_score_is_refused_by_every_format(home: Where, format: str) -> None:
     """Pitfall 8: a missing score filled with a default, or a list that is shorter without a word."""
-    with warehouse(home).write() as con:
+    with sample.warehouse(home).write() as con:
         con.execute("DELETE FROM teacher_scores WHERE logit = -4")
     with pytest.raises(ValueError, match=r"1 of 8 pairs of run 1, round 1 have no score .*'q1', passage 'd6'"):
         written(home, format)
-    assert not (home.home / f"{format}.out").exists()
+    assert not (home.home / f"{format}.jsonl").exists()
 
 
 @pytest.mark.parametrize("format", SCORED)
 def test_scores_come_back_as_they_went(home: Where, format: str) -> None:
-    register_model(warehouse(home), "teacher", "other", "other-fingerprint", {"a": 1.0, "b": 0.0})
+    register_model(sample.warehouse(home), "teacher", "other", "other-fingerprint", {"a": 1.0, "b": 0.0})
     path = written(home, format, 1)
     incoming = Incoming(path=path, format=format, teacher="other")  # type: ignore[arg-type]
     made = import_scores(home, incoming)
@@ -150,17 +142,17 @@ def test_scores_come_back_as_they_went(home: Where, format: str) -> None:
     assert len(found) == expected
     assert all(sample.LOGITS[pair] == logit for pair, logit in found.items())
     assert import_scores(home, incoming).new == 0, "the same file again brings nothing"
-    assert quality(warehouse(home)).is_empty()
+    assert quality(sample.warehouse(home)).is_empty()
 
 
 def test_imported_scores_outlive_the_warehouse(home: Where) -> None:
     """A shard of the teacher is left, which the next run loads."""
-    register_model(warehouse(home), "teacher", "other", "other-fingerprint", {})
+    register_model(sample.warehouse(home), "teacher", "other", "other-fingerprint", {})
     import_scores(home, Incoming(path=written(home, "trec"), format="trec", teacher="other"))
     (shard,) = (home.artifacts_path / "shards" / "other-fingerprin").glob("*.parquet")
     assert pl.read_parquet(shard).height == 8
     assert sample.rows(
-        warehouse(home), "SELECT DISTINCT n_tokens, truncated FROM teacher_scores WHERE n_tokens IS NULL"
+        sample.warehouse(home), "SELECT DISTINCT n_tokens, truncated FROM teacher_scores WHERE n_tokens IS NULL"
     ) == [(None, None)]
 
 
@@ -198,12 +190,12 @@ def test_scores_that_would_mislead_are_refused_and_nothing_changes(home: Where, 
     with pytest.raises((ValueError, LookupError), match=f"(?s){error}"):
         import_scores(home, Incoming(path=path, format="flagembedding", teacher="big"))
     assert stored(home, "big") == before
-    assert sample.rows(warehouse(home), "SELECT count(*) FROM runs") == [(1,)]
+    assert sample.rows(sample.warehouse(home), "SELECT count(*) FROM runs") == [(1,)]
     assert not (home.artifacts_path / "shards").exists()
 
 
 def test_probabilities_become_logits_where_they_are_said_to_be(home: Where) -> None:
-    register_model(warehouse(home), "teacher", "other", "other-fingerprint", {})
+    register_model(sample.warehouse(home), "teacher", "other", "other-fingerprint", {})
     path = jsonl(home, row(["blue sky"], [0.5], pos=0.880797))
     import_scores(home, Incoming(path=path, format="flagembedding", teacher="other", scale="probability"))
     assert stored(home, "other") == {("q1", "d1"): pytest.approx(2.0, abs=1e-4), ("q1", "d3"): 0.0}
@@ -213,8 +205,8 @@ def test_new_texts_are_taken_in_where_that_is_asked(home: Where) -> None:
     path = jsonl(home, row(["purple sky"], [-2.0]))
     made = import_scores(home, Incoming(path=path, format="flagembedding", teacher="big", new_texts=True))
     assert (made.new, made.texts) == (1, 1)
-    assert sample.rows(warehouse(home), "SELECT count(*) FROM passages WHERE text = 'purple sky'") == [(1,)]
-    assert quality(warehouse(home)).is_empty()
+    assert sample.rows(sample.warehouse(home), "SELECT count(*) FROM passages WHERE text = 'purple sky'") == [(1,)]
+    assert quality(sample.warehouse(home)).is_empty()
 
 
 def test_ids_that_the_corpus_lacks_are_named(home: Where) -> None:
@@ -231,8 +223,8 @@ def test_a_teacher_is_registered_or_on_this_machine(home: Where, tiny_teacher: P
         import_scores(home, Incoming(path=path, format="flagembedding", teacher="nobody"))
     made = import_scores(home, Incoming(path=path, format="flagembedding", teacher=str(tiny_teacher)))
     assert made.new == 2
-    assert sample.rows(warehouse(home), "SELECT count(*) FROM models WHERE role = 'teacher'") == [(2,)]
-    register_model(warehouse(home), "teacher", "big", "another-one", {})
+    assert sample.rows(sample.warehouse(home), "SELECT count(*) FROM models WHERE role = 'teacher'") == [(2,)]
+    register_model(sample.warehouse(home), "teacher", "big", "another-one", {})
     with pytest.raises(LookupError, match="2 teachers are called 'big'; say which by its fingerprint: t1, another-one"):
         import_scores(home, Incoming(path=path, format="flagembedding", teacher="big"))
 
@@ -259,3 +251,10 @@ def test_sentence_transformers_trains_on_the_export(home: Where, tiny_student: P
     trained = trainer.train()
     assert trained.training_loss == pytest.approx(trained.training_loss)
     assert not torch.equal(before, torch.cat([value.flatten() for value in model.parameters()]))
+
+
+def test_a_name_that_its_library_passes_over_is_refused(home: Where) -> None:
+    """FlagEmbedding trains on the files of its list that it knows by name, and says nothing of the others."""
+    with pytest.raises(ValueError, match=r"lists\.txt: flagembedding reads only files whose names end in \.jsonl or"):
+        export_lists(home, Lists(1, "flagembedding"), home.home / "lists.txt")
+    assert not (home.home / "lists.txt").exists()

@@ -72,6 +72,14 @@ def test_ids_are_read_from_every_format(tmp_path: Path, suffix: str) -> None:
     assert found.rows.select("query_id", "passage_id").rows() == [("q1", "d2"), ("q2", "d1")]
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum([row["query"] for row in TEXTS[:2]])])
+def test_texts_that_a_data_frame_keeps_by_number_are_texts(tmp_path: Path, kind: type[pl.DataType]) -> None:
+    """As data frames keep columns whose values repeat, such as queries."""
+    path = tmp_path / "pairs.parquet"
+    pl.DataFrame(TEXTS).with_columns(pl.col("query").cast(kind)).write_parquet(path)
+    assert texts(asked(path)) == [(row["query"], row["passage"]) for row in TEXTS]
+
+
 @pytest.mark.parametrize("suffix", [".trec", ".run"])
 def test_a_trec_run_names_ids(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"bm25{suffix}"

@@ -8,8 +8,7 @@ from tiny_corpus import make_corpus
 from vectors import write_vectors
 
 from tasks.baseline.before import before_tuning, detectable
-from tasks.baseline.fusing import fused
-from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
+from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid, fused
 from tasks.evaluate.paired import compare_differences
 from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.systems import evaluate_student

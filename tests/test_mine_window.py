@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.mine.retrieve import Retriever, fuse, retrieve, unite
+from tasks.mine.retrieve import Retriever, fuse_miners, retrieve, unite
 from tasks.mine.settings import Index, Mining
 from tasks.mine.window import settle
 
@@ -173,7 +173,7 @@ def two_lists() -> list[pl.DataFrame]:
 
 def test_fusion_adds_reciprocal_ranks_and_names_who_found_it() -> None:
     """Worked by hand: 5 and 7 have 1/61 + 1/63 each, a tie for the lower row; then 6 and 8 with 1/62."""
-    fused = fuse(two_lists(), 60.0, 3)
+    fused = fuse_miners(two_lists(), 60.0, 3)
     assert fused.select("passage_row", "rank", "miner").rows() == [
         (5, 1, "warm+bm25"),
         (7, 2, "warm+bm25"),

@@ -12,7 +12,6 @@ from tasks.review.exporting import Wanted, choose, export_queue
 from tasks.review.importing import import_answers
 from tasks.review.table import grade_of, harmless, read_table, restored
 from tasks.where import Where
-from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
 from warehouse.queries import quality
 from warehouse.reviews import Reviewed, agreement, review_queue
@@ -22,14 +21,7 @@ HOSTILE = ["=1+1", "+1", "-2", "@x", "\tx", "\rx", "\nx", "  =1+1", "＝1", "'=1
 
 @pytest.fixture
 def home(tmp_path: Path) -> Where:
-    """A folder with one round: q2-d5 is ambiguous, q1-d2, q1-d3, q1-d6, q2-d2 and q2-d6 are certain."""
-    wh, run = sample.open_warehouse(tmp_path, lock_seconds=20)
-    sample.play_round(wh, run, tmp_path)
-    return Where(home=tmp_path, lock_seconds=20)
-
-
-def warehouse(where: Where) -> Warehouse:
-    return Warehouse(where.warehouse_path, 20)
+    return sample.played(tmp_path)
 
 
 def exported(where: Where, **wanted: Any) -> Path:
@@ -58,7 +50,7 @@ def labels(where: Where) -> list[tuple[Any, ...]]:
         "JOIN query_ids AS qi USING (query_key) JOIN passage_ids AS pi USING (passage_key) "
         "WHERE source <> 'given' AND qi.shown AND pi.shown ORDER BY ALL"
     )
-    return sample.rows(warehouse(where), sql)
+    return sample.rows(sample.warehouse(where), sql)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -70,7 +62,7 @@ def test_a_cell_that_would_run_is_made_harmless_and_restored(text: str) -> None:
 
 
 def test_the_queue_holds_the_doubtful_and_a_share_of_certain_ones(home: Where) -> None:
-    with exported(home, certain_share=2).open(encoding="utf-8-sig", newline="") as file:
+    with exported(home, certain_share=2, with_verdicts=True).open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3
     assert [(row["query_id"], row["passage_id"]) for row in rows if row["verdict"] == "ambiguous"] == [("q2", "d5")]
@@ -81,26 +73,26 @@ def test_the_queue_holds_the_doubtful_and_a_share_of_certain_ones(home: Where) -
 
 
 def test_the_draw_of_certain_ones_is_the_seeds(home: Where) -> None:
-    queue = review_queue(warehouse(home), 1, 1)
+    queue = review_queue(sample.warehouse(home), 1, 1)
     drawn = [choose(queue, Wanted(certain_share=2, seed=seed))[1]["passage_hash"].to_list() for seed in (1, 1, 2, 3, 4)]
     assert drawn[0] == drawn[1]
     assert len({tuple(sorted(each)) for each in drawn}) > 1
 
 
 def test_a_band_of_probabilities_stands_in_where_no_verdict_is_ambiguous(home: Where) -> None:
-    doubtful, certain = choose(review_queue(warehouse(home), 1, 1), Wanted(band=(0.8, 0.95), certain_share=0))
+    doubtful, certain = choose(review_queue(sample.warehouse(home), 1, 1), Wanted(band=(0.8, 0.95), certain_share=0))
     assert sorted(doubtful["passage_id"]) == ["d2", "d6"]
     assert certain.is_empty()
-    limited = choose(review_queue(warehouse(home), 1, 1), Wanted(band=(0.8, 0.95), limit=1))[0]
+    limited = choose(review_queue(sample.warehouse(home), 1, 1), Wanted(band=(0.8, 0.95), limit=1))[0]
     assert limited["passage_id"].to_list() == ["d2"], "the least certain first"
     with pytest.raises(ValueError, match=r"--band 0\.9 0\.2: needed two probabilities, the lower one first"):
-        choose(review_queue(warehouse(home), 1, 1), Wanted(band=(0.9, 0.2)))
+        choose(review_queue(sample.warehouse(home), 1, 1), Wanted(band=(0.9, 0.2)))
 
 
 def test_answers_that_are_there_are_never_written_over(home: Where) -> None:
     path = exported(home)
     with pytest.raises(FileExistsError, match="somebody's answers may be in it"):
-        export_queue(home, Wanted(), path)
+        export_queue(home, Wanted(run=9), path)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
@@ -115,9 +107,9 @@ def test_answers_become_labels_of_their_own_source_and_leave_the_queue(home: Whe
         ("q2", "d6", 2, "train", "review:ann", True),
     ]
     assert import_answers(home, filled, "ann") == Reviewed(0, 0, 0, 3), "the same file again changes nothing"
-    left = review_queue(warehouse(home), 1, 1)
+    left = review_queue(sample.warehouse(home), 1, 1)
     assert sorted(left["passage_id"]) == ["d2", "d3", "d6"]
-    assert quality(warehouse(home)).is_empty()
+    assert quality(sample.warehouse(home)).is_empty()
 
 
 def test_a_changed_answer_closes_the_old_label_and_withdraw_takes_it_back(home: Where) -> None:
@@ -202,7 +194,7 @@ def test_agreement_counts_the_teacher_against_people(home: Where) -> None:
     import_answers(home, fill(exported(home, certain_share=9), answers))
     # Approved by probability >= 0.5: d2 of q1 (0.875), d6 (0.92) and d5 (0.56) of q2; people say yes, no, yes.
     # Not approved: d3 of q1 (no) and d2 of q2 (yes).
-    (row,) = agreement(warehouse(home), 1).rows(named=True)
+    (row,) = agreement(sample.warehouse(home), 1).rows(named=True)
     assert (row["reviewed"], row["relevant"], row["approved"], row["agree"]) == (5, 3, 3, 3)
     assert (row["agreement"], row["missed_share"]) == (0.6, 0.5)
     assert row["approved_precision"] == pytest.approx(2 / 3)
@@ -212,7 +204,7 @@ def test_two_reviewers_stand_side_by_side_and_the_higher_grade_counts(home: Wher
     path = exported(home)
     import_answers(home, fill(path, {("q2", "d5"): "yes"}), "ann")
     import_answers(home, fill(path, {("q2", "d5"): "no"}), "bob")
-    found = sample.rows(warehouse(home), "SELECT grade, reviewers FROM review_labels")
+    found = sample.rows(sample.warehouse(home), "SELECT grade, reviewers FROM review_labels")
     assert found == [(1, 2)]
 
 
@@ -228,7 +220,7 @@ def test_nothing_in_doubt_says_what_to_do(home: Where) -> None:
 
 
 def test_texts_of_the_corpus_never_run_and_long_ones_are_cut(home: Where) -> None:
-    queue = review_queue(warehouse(home), 1, 1).head(1)
+    queue = review_queue(sample.warehouse(home), 1, 1).head(1)
     hostile = queue.with_columns(query=pl.lit("=HYPERLINK(1)"), passage=pl.lit("+" + "x" * 40_000))
     from tasks.review.table import write_table
 

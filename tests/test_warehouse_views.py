@@ -146,7 +146,21 @@ def test_top_k_ranks_every_query_for_a_teacher_by_name_or_fingerprint(wh: Wareho
     for teacher in ("big", "t1"):
         found = f"SELECT query_id, rank, passage_id, logit FROM top_k('{teacher}', 2) ORDER BY ALL"
         assert sample.rows(wh, found) == wanted
-    assert sample.rows(wh, "FROM top_k('nobody', 2)") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("FROM top_k('nobody', 2)", r"no teacher is called nobody; there are: big \(t1\)"),
+        ("SELECT count(*) FROM top_k('nobody', 2)", "no teacher is called nobody"),
+        ("FROM threshold_sweep(1, 2)", r"no run 1 has mined a round 2; there are \(run\.round\): 1\.1"),
+        ("SELECT 1 FROM threshold_sweep(9, 1) WHERE threshold = 0.5", "no run 9 has mined a round 1"),
+    ],
+)
+def test_a_macro_says_what_is_not_there(wh: Warehouse, question: str, sentence: str) -> None:
+    """An empty answer to a slip of the pen reads as: the teacher approves of nothing."""
+    with pytest.raises(duckdb.Error, match=sentence):
+        sample.rows(wh, question)
 
 
 def test_threshold_sweep_says_what_would_be_dropped(wh: Warehouse) -> None:
@@ -157,7 +171,6 @@ def test_threshold_sweep_says_what_would_be_dropped(wh: Warehouse) -> None:
     )
     # Probabilities: q1 0.875, 0.119, 0.018; q2 0.047, 0.562, 0.924; positives 0.731 and 0.982.
     assert found == [(6, 6, 2, 2, 2), (3, 6, 0, 2, 2), (2, 6, 0, 2, 1), (1, 6, 0, 2, 1)]
-    assert sample.rows(wh, "FROM threshold_sweep(1, 2)") == []
 
 
 def test_a_healthy_warehouse_passes_every_check(wh: Warehouse) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.load import (
     link_round,
@@ -145,6 +146,19 @@ def play_round(wh: Warehouse, run: int, folder: Path) -> None:
     told = [("base", "test", "nDCG@10", 0.5, 0.1, 1), ("round-1", "test", "nDCG@10", 0.75, 0.1, 1)]
     columns = ("system", "split", "measure", "value", "chance", "queries")
     load_metrics(wh, run, ids["evaluate"], frame(folder / "metrics.parquet", told, columns), "e1/metrics.parquet")
+
+
+def played(folder: Path) -> Where:
+    """A folder with one round. Of q1, d1 is positive, d2 approved, d3 and d6 negative; of q2, d3 is positive, d2
+    negative, d5 ambiguous, d6 promoted.
+    """
+    wh, run = open_warehouse(folder, lock_seconds=20)
+    play_round(wh, run, folder)
+    return Where(home=folder, lock_seconds=20)
+
+
+def warehouse(where: Where) -> Warehouse:
+    return Warehouse(where.warehouse_path, 20)
 
 
 def verdicts(path: Path) -> Path:

@@ -23,6 +23,19 @@ WHERE c.run = $run AND c.round = $round AND c.label IS NULL AND c.verdict <> 'un
 ORDER BY abs(c.probability - 0.5) NULLS LAST, q.text_hash, p.text_hash
 """
 
+# Texts that answers name by hashes, with all ids that each has in the corpus.
+NAMED = """
+SELECT i.row, q.text AS query, p.text AS passage,
+    list(DISTINCT qi.external_id ORDER BY qi.external_id) AS query_ids,
+    list(DISTINCT pi.external_id ORDER BY pi.external_id) AS passage_ids
+FROM incoming_reviews AS i
+JOIN queries AS q ON q.text_hash = i.query_hash
+JOIN passages AS p ON p.text_hash = i.passage_hash
+JOIN query_ids AS qi ON qi.corpus = i.corpus AND qi.query_key = q.query_key
+JOIN passage_ids AS pi ON pi.corpus = i.corpus AND pi.passage_key = p.passage_key
+GROUP BY ALL
+"""
+
 # Columns: row, corpus, query_hash, passage_hash, query_id, passage_id (a pair by its hashes, else by its ids), grade
 # (NULL withdraws the label). The text's split is that of any of its ids: ids whose labels left have none.
 STAGED = """
@@ -117,6 +130,18 @@ def corpora(wh: Warehouse) -> list[str]:
     """Names of the corpora that were loaded."""
     with wh.read() as con:
         return [str(name) for (name,) in con.execute("SELECT DISTINCT corpus FROM corpus_loads ORDER BY 1").fetchall()]
+
+
+def named_texts(wh: Warehouse, answers: pl.DataFrame) -> pl.DataFrame:
+    """The texts that answers name by hashes, as far as the corpus has them.
+
+    Columns: row, query, passage, query_ids, passage_ids.
+    """
+    with wh.read() as con:
+        con.register("incoming_reviews", answers.to_arrow())
+        frame: pl.DataFrame = con.sql(NAMED).pl()
+        con.unregister("incoming_reviews")
+    return frame
 
 
 def load_reviews(wh: Warehouse, source: str, answers: pl.DataFrame) -> Reviewed:

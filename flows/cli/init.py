@@ -23,7 +23,9 @@ def init(
     """
     from tasks.ingest.look import look
     from tasks.ingest.starter import write_recipe
+    from tasks.replacing import check_place
 
+    check_place(out)
     if out.exists() and not force:
         raise FileExistsError(f"{out}: there is a recipe already; name another with --out, or replace it with --force")
     found = look(data)

@@ -40,8 +40,9 @@ def export_(
 ) -> None:
     """Write a round's lists with the teacher's logits.
 
-    sentence-transformers: Parquet for MarginMSELoss and DistillKLDivLoss. flagembedding, tevatron: JSON lines. colbert:
-    n-way examples, queries and collection. trec: a run of everything that the teacher scored.
+    sentence-transformers: Parquet for MarginMSELoss and DistillKLDivLoss. flagembedding (which reads only names that
+    end in .jsonl or .json), tevatron: JSON lines. colbert: n-way examples, queries and collection. trec: a run of
+    everything that the teacher scored.
 
     **Example:** `remine lists export 3 --format flagembedding --out lists.jsonl`
     """

@@ -78,7 +78,7 @@ app.command(rich_help_panel="Look")(runs.runs)
 app.command(rich_help_panel="Look")(report.report)
 app.command(rich_help_panel="Look")(compare.compare)
 app.command(rich_help_panel="Look")(search.search)
-app.command(rich_help_panel="Look")(sql.sql)
+app.command(rich_help_panel="Look", cls=sql.SqlCommand)(sql.sql)
 app.command(rich_help_panel="Look")(ui.ui)
 
 

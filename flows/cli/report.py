@@ -22,8 +22,9 @@ def report(
 
     **Example:** `remine report 3 --out report.html`
     """
-    warehouse = existing(home)
+    from tasks.replacing import check_place
     from tasks.report.page import report_page, save_page
 
-    page = report_page(warehouse, run)
-    say(f"Wrote {save_page(page, (out or Path(f'report-{run}.html')).resolve())}.")
+    path = (out or Path(f"report-{run}.html")).resolve()
+    check_place(path)
+    say(f"Wrote {save_page(report_page(existing(home), run), path)}.")

@@ -32,7 +32,7 @@ def export_(
     certain_share: Annotated[
         float, typer.Option(min=0, max=10, help="Certain candidates to add as a check, for each doubtful one.")
     ] = 0.1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw of certain ones.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw of certain ones, and of the order of rows.")] = 0,
     band: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -41,12 +41,22 @@ def export_(
             help="Probabilities between which a candidate is doubtful; for the policies keep and soften.",
         ),
     ] = None,
+    with_verdicts: Annotated[
+        bool,
+        typer.Option(
+            "--with-verdicts",
+            help="Show the student's rank and the teacher's probability, verdict and reason; who sees them first tends "
+            "to agree with them.",
+        ),
+    ] = False,
     home: Home = HERE,
 ) -> None:
     """Write candidates that nobody has labelled to a CSV file, with an empty column `relevant`.
 
-    Answer yes, no or a grade from 0 (above 0: relevant); an empty cell is no answer, `withdraw` takes an earlier one
-    back. Cells that a spreadsheet would run as a formula begin with an apostrophe.
+    What student and teacher think of a row is left out, and rows stand in an order drawn at random, query by query, so
+    that doubtful and certain ones look alike. Answer yes, no or a grade from 0 (above 0: relevant); an empty cell is
+    no answer, `withdraw` takes an earlier one back. Cells that a spreadsheet would run as a formula begin with an
+    apostrophe.
 
     **Example:** `remine review export --out review.csv --limit 200`
     """
@@ -54,7 +64,7 @@ def export_(
     from tasks.review.exporting import Wanted, export_queue
     from tasks.where import Where
 
-    wanted = Wanted(run, number, limit, certain_share, seed, band)
+    wanted = Wanted(run, number, limit, certain_share, seed, band, with_verdicts)
     made = export_queue(Where(home=home.resolve()), wanted, out)
     say(
         f"Wrote {out}: run {made.run}, round {made.number}, {made.doubtful:,} doubtful candidates and {made.certain:,} "
@@ -70,7 +80,8 @@ def import_(
 ) -> None:
     """Make labels of the filled rows: all of them, or none where one cannot be used.
 
-    They count in training alone, from the next round on: yes makes a positive, no confirms a negative.
+    They count in training alone, from the next round on: yes makes a positive, no confirms a negative. The column
+    `pair` says which texts an answer is about; a row whose ids or texts are no longer those of its pair is refused.
 
     **Example:** `remine review import review.csv --reviewer ann`
     """

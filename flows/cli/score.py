@@ -26,7 +26,10 @@ def score(
         str, typer.Option("--teacher", help="Hub id or folder of a cross-encoder, or folder of a taught teacher.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the pairs with their scores: .parquet, .csv, .jsonl or .trec.")
+        Path | None,
+        typer.Option(
+            "--out", help="Write pairs and scores, texts as they came, to a .parquet, .csv, .jsonl or .trec file."
+        ),
     ] = None,
     corpus: Annotated[str, typer.Option(help="Corpus that ids belong to, where there are several.")] = "",
     columns: Columns = None,

@@ -1,16 +1,26 @@
 """`remine sql`: questions to the warehouse."""
 
+import re
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from flows.cli.options import HERE, Home
-from flows.cli.tables import existing, save, show
+from flows.cli.tables import AnyFormat, existing, save, show
 
-AnyFormat = Literal["table", "csv", "json", "parquet"]
 SUFFIXES: dict[str, AnyFormat] = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
+COMMENT = re.compile(r"--[^=\s]*\s")  # no option has a blank in its name, so this begins a query
+
+
+class SqlCommand(TyperCommand):
+    """A command whose query may begin with a comment, as those do that are copied from a page."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        return super().parse_args(ctx, [f" {each}" if COMMENT.match(each) else each for each in args])
 
 
 def sql(
@@ -20,9 +30,16 @@ def sql(
     file: Annotated[Path | None, typer.Option("--file", help="Read the query from a file.")] = None,
     format: Annotated[
         AnyFormat | None,
-        typer.Option("--format", help="table is for people.", show_default="by the name of --out, else table"),
+        typer.Option(
+            "--format",
+            help="table is for people; csv carries texts as they are; spreadsheet is CSV whose cells no spreadsheet "
+            "runs as a formula.",
+            show_default="by the name of --out, else table",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the answer to a file: csv, json or parquet.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the answer to a file; one that is there is replaced.")
+    ] = None,
     home: Home = HERE,
 ) -> None:
     """Ask the warehouse. It is only read, and a run that writes at the moment is waited for.
@@ -32,21 +49,21 @@ def sql(
     **Example:** `remine sql "SELECT system, value FROM leaderboard WHERE measure = 'nDCG@10'" --out board.csv`
     """
     question = asked(query, file)
-    warehouse = existing(home)
     if question is None:
         if out or format not in (None, "table"):
             raise ValueError("--out and --format are for one query: give it, or name its file with --file")
         from flows.cli.prompt import converse
 
-        converse(warehouse)
+        converse(existing(home))
         return
     wanted = chosen_format(format, out)
-    if out is not None and warehouse.path.suffix in out.suffixes:
-        raise ValueError(f"{out}: that would be taken for a warehouse, or replace it; the answer needs another name")
+    if out is not None:
+        from tasks.replacing import check_place
 
+        check_place(out)
     from warehouse.queries import select_arrow
 
-    found = select_arrow(warehouse, question)
+    found = select_arrow(existing(home), question)
     if out is None:
         show(found, wanted)
     else:
@@ -79,7 +96,7 @@ def chosen_format(format: AnyFormat | None, out: Path | None) -> AnyFormat:
     """
     chosen: AnyFormat | None = format or (SUFFIXES.get(out.suffix) if out else "table")
     if chosen is None or (out and chosen == "table"):
-        raise ValueError(f"{out}: a file is written as csv, json or parquet; say which with --format")
+        raise ValueError(f"{out}: a file is written as csv, spreadsheet, json or parquet; say which with --format")
     if chosen == "parquet" and out is None and sys.stdout.isatty():
         raise ValueError("Parquet is not for a terminal: name a file with --out, or pipe it on")
     return chosen

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from warehouse.connect import Warehouse
 
-FileFormat = Literal["csv", "json", "parquet"]
+AnyFormat = Literal["table", "csv", "spreadsheet", "json", "parquet"]
 
 
 def existing(home: Path) -> "Warehouse":
@@ -35,12 +35,12 @@ def existing(home: Path) -> "Warehouse":
     return warehouse
 
 
-def show(found: "pl.DataFrame | Any", format: Literal["table", "csv", "json", "parquet"]) -> None:
+def show(found: "pl.DataFrame | Any", format: AnyFormat) -> None:
     """Write a result to stdout.
 
     Args:
         found: The rows, as a Polars frame or an Arrow table; column names may repeat in the latter.
-        format: A table escapes control characters; the others carry the texts as they are stored.
+        format: A table escapes control characters, a spreadsheet formulas; the others carry texts as they are stored.
     """
     if format == "table":
         print_table(*names_and_rows(found))
@@ -52,19 +52,14 @@ def show(found: "pl.DataFrame | Any", format: Literal["table", "csv", "json", "p
     sys.stdout.flush()
 
 
-def save(found: Any, format: Literal["table", "csv", "json", "parquet"], path: Path) -> None:
+def save(found: Any, format: AnyFormat, path: Path) -> None:
     """Write a result to a file, whole or not at all.
 
     Args:
         found: The rows, as an Arrow table.
-        format: csv, json or parquet.
+        format: csv, spreadsheet, json or parquet.
         path: The file; one that is there is replaced.
-
-    Raises:
-        FileNotFoundError: Its folder is not there.
     """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
     from tasks.replacing import replacing
 
     with replacing(path) as beside, beside.open("wb") as file:
@@ -72,7 +67,7 @@ def save(found: Any, format: Literal["table", "csv", "json", "parquet"], path: P
 
 
 def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:
-    """Write a result as csv, json or parquet.
+    """Write a result as csv, json or parquet; for a spreadsheet as CSV with a mark that says it is UTF-8.
 
     Raises:
         ValueError: Two columns have the same name, which these formats do not allow.
@@ -87,6 +82,8 @@ def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:
         frame.write_parquet(file)
     elif format == "json":
         file.write(f"{frame.write_json()}\n".encode())
+    elif format == "spreadsheet":
+        at_rest(flat(frame)).write_csv(file, include_bom=True)
     else:
         flat(frame).write_csv(file)
 
@@ -99,6 +96,20 @@ def names_and_rows(found: "pl.DataFrame | Any") -> tuple[list[str], list[tuple[o
     if not isinstance(found, pl.DataFrame):
         found = pl.DataFrame(found.rename_columns([str(number) for number in range(len(names))]))
     return names, flat(found).rows()
+
+
+def at_rest(found: "pl.DataFrame") -> "pl.DataFrame":
+    """Put an apostrophe before names and texts that a spreadsheet would run as a formula."""
+    import polars as pl
+
+    from tasks.review.table import harmless
+
+    texts = [
+        pl.Series(name, [None if value is None else harmless(value) for value in found[name].to_list()], pl.String)
+        for name, kind in found.schema.items()
+        if kind == pl.String
+    ]
+    return found.with_columns(texts).rename({name: harmless(name) for name in found.columns})
 
 
 def flat(found: "pl.DataFrame") -> "pl.DataFrame":

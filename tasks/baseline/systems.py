@@ -9,10 +9,10 @@ import polars as pl
 from tasks.artifacts import Artifact, make_artifact
 from tasks.baseline.before import before_tuning
 from tasks.baseline.bm25 import search_bm25
-from tasks.baseline.fusing import fused
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.chance import chance_queries
 from tasks.evaluate.tables import read_judged, write_measured, write_ranked
+from tasks.fusing import ORDER, SMOOTHING, fuse
 from tasks.progress import progress
 from tasks.refs import StudentRef
 from tasks.where import Where
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 VERSION = 2
 TOLERANCE = 1e-5
 QUERIES = "query_metrics.parquet"
+KEYS = ("query_hash", "passage_hash")
 
 
 def evaluate_chance(root: Path, corpus: Artifact, depth: int) -> Artifact:
@@ -75,6 +76,23 @@ def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Arti
 
     inputs = {"corpus": corpus.fingerprint, "bm25": words.fingerprint, "base": vectors.fingerprint}
     return make_artifact(root, "baseline", VERSION, {"system": "hybrid", "depth": depth}, inputs, build)
+
+
+def fused(first: pl.DataFrame, second: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Fuse two rankings by reciprocal ranks; of equal scores, what the second ranks higher comes first.
+
+    Args:
+        first: `query_hash, passage_hash, rank, score`.
+        second: The same of the other one.
+        depth: Passages kept per query.
+
+    Returns:
+        `query_hash, passage_hash, rank, score`, by query, then by rank.
+    """
+    told = pl.col("rank").filter(pl.col(ORDER) == 1).first().alias("second")
+    rankings = [each.select(*KEYS, "rank") for each in (first, second)]
+    both = fuse(rankings, KEYS, SMOOTHING, depth, [told], ["second"])
+    return both.select(*KEYS, "rank", pl.col("score").cast(pl.Float32))
 
 
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.artifacts import Artifact
-from tasks.replacing import replacing
+from tasks.replacing import check_place, replacing
 
 KEYS = ["query_hash", "passage_hash"]
 SCORES = ["logit", "n_tokens", "truncated"]
@@ -89,11 +89,11 @@ def check_out(path: Path, source: Path) -> None:
     """Refuse a file that cannot be written, before anything is scored.
 
     Raises:
+        OSError: It cannot be written there.
         ValueError: Its name does not say the format, or it is the file that is read.
     """
     if path.suffix not in FORMATS:
         raise ValueError(f"{path}: cannot be written; needed one of {', '.join(FORMATS)}")
     if path.resolve() == source.resolve():
         raise ValueError(f"{path} is the file that the pairs come from; written over, it would be lost")
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; needed the name of a file")
+    check_place(path)

@@ -105,7 +105,7 @@ def _strings(table: Table, name: str) -> pl.Series:
             f"{table.place(table.mixed[name])}: needed a text under {name!r}, got {odd!r:.60}; written as JSON, it and "
             "all texts beside it would be scored with their quotes and braces"
         )
-    if column.dtype not in (pl.String, pl.Null):
+    if column.dtype not in (pl.String, pl.Null, pl.Categorical, pl.Enum):
         raise CorpusError(f"{table.file}: the column {name!r} holds {column.dtype} values; needed texts")
     return column.cast(pl.String)
 

@@ -1,16 +1,15 @@
 """Which pairs to score: a file, which of its columns is which, and the corpus that its ids belong to."""
 
 from pathlib import Path
-from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tasks.settings import Settings
+from tasks.settings import Roles, Settings
 
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet", ".trec", ".run")
 
 
-class PairColumns(Settings):
+class PairColumns(Roles):
     """Names of the columns; a text where there is one, else an id."""
 
     query: str = Field("query", min_length=1, description="Column with the query's text.")
@@ -18,15 +17,6 @@ class PairColumns(Settings):
     title: str = Field("title", min_length=1, description="Column with the passage's title, beside its text.")
     query_id: str = Field("query_id", min_length=1, description="Column with the query's id.")
     passage_id: str = Field("passage_id", min_length=1, description="Column with the passage's id.")
-
-    @model_validator(mode="after")
-    def _each_column_once(self) -> Self:
-        roles: dict[str, str] = {}
-        for role, name in self.model_dump().items():
-            if name in roles:
-                raise ValueError(f"column {name!r} is named as {roles[name]} and as {role}; it can only be one of them")
-            roles[name] = role
-        return self
 
 
 class PairsFile(Settings):
@@ -40,9 +30,11 @@ class PairsFile(Settings):
         """Refuse a path that cannot be read, before anything is started.
 
         Raises:
-            FileNotFoundError: There is no such file.
+            OSError: There is no such file, or it is a folder.
             ValueError: Its name does not say what it is.
         """
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder; needed one file of pairs as {', '.join(SUFFIXES)}")
         if not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: no such file; needed pairs as {', '.join(SUFFIXES)}")
         if self.path.suffix not in SUFFIXES:

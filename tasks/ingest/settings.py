@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.settings import Settings
+from tasks.settings import Roles, Settings
 
 Kind = Literal["auto", "beir", "pairs", "huggingface"]
 SPLITS = ("train", "dev", "test", "guard")
@@ -22,7 +22,7 @@ SPLIT_NAMES = {
 PAIR_SUFFIXES = (".jsonl", ".csv", ".parquet")
 
 
-class Columns(Settings):
+class Columns(Roles):
     """Which column of a pairs file or data set is which; an empty name means there is none."""
 
     query: str = Field("query", min_length=1, description="Column with the query's text.")
@@ -34,19 +34,6 @@ class Columns(Settings):
     split: str = Field("", description="Column that says train, dev (or validation), test or guard.")
     query_id: str = Field("", description="Column with the query's id; without it the id is made from the text.")
     passage_id: str = Field("", description="Column with the passage's id; without it the id is made from the text.")
-
-    @model_validator(mode="after")
-    def _each_column_once(self) -> Self:
-        roles: dict[str, str] = {}
-        for role, name in self.named().items():
-            if name in roles:
-                raise ValueError(f"column {name!r} is named as {roles[name]} and as {role}; it can only be one of them")
-            roles[name] = role
-        return self
-
-    def named(self) -> dict[str, str]:
-        """The columns to read, by role."""
-        return {role: name for role, name in self.model_dump().items() if name}
 
 
 class Source(Settings):

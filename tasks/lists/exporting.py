@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.lists.formats import FIXED, WRITERS
+from tasks.lists.formats import FIXED, SUFFIXES, WRITERS
 from tasks.lists.listing import Listing, listings
 from tasks.record import warehouse_of
-from tasks.replacing import write_folder, write_whole
+from tasks.replacing import check_place, write_folder, write_whole
 from tasks.where import Where
 from warehouse.list_rows import list_rows
 from warehouse.reviews import last_denoised
@@ -48,11 +48,18 @@ def export_lists(where: Where, wanted: Lists, path: Path) -> Written:
 
     Raises:
         LookupError: The run has no such round, or no list can be made of it.
-        ValueError: Scores are missing, or the format cannot hold an id.
+        ValueError: Scores are missing, the format cannot hold an id, or its library does not read files of this name.
         FileExistsError: There is something at the path.
+        OSError: Nothing can be written there.
     """
     if path.exists():
         raise FileExistsError(f"{path} is there already; name another one, or move it away")
+    check_place(path)
+    if path.suffix not in SUFFIXES.get(wanted.format, (path.suffix,)):
+        raise ValueError(
+            f"{path}: {wanted.format} reads only files whose names end in {' or '.join(SUFFIXES[wanted.format])}, and "
+            "passes over others without a word"
+        )
     if wanted.format in FIXED and not wanted.negatives:
         raise ValueError(f"{wanted.format} needs lists of one length: say --negatives with a number above 0")
     warehouse = warehouse_of(where)

@@ -112,6 +112,7 @@ WRITERS: dict[str, Writer] = {
     "trec": trec,
 }
 FIXED = ("sentence-transformers", "colbert")  # every list has the same length
+SUFFIXES = {"flagembedding": (".jsonl", ".json")}  # files of other names are passed over without a word
 
 
 def _ways(lists: Iterable[Listing], negatives: int) -> Iterable[tuple[Listing, list[Passage]]]:

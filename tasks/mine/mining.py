@@ -15,7 +15,7 @@ from tasks.mine.ground import Ground, retrievers
 from tasks.mine.mapped import Rows
 from tasks.mine.miners import Miners
 from tasks.mine.near import NearDuplicates
-from tasks.mine.retrieve import Retriever, fuse, retrieve, unite
+from tasks.mine.retrieve import Retriever, fuse_miners, retrieve, unite
 from tasks.mine.settings import Mining
 from tasks.mine.window import FATES, KEPT, WIDENED, settle
 from tasks.progress import progress
@@ -97,7 +97,7 @@ class Search:
         """Candidates of some queries: `query_row, passage_row, rank, similarity, miner`."""
         lists = [self._retrieved(each, rows) for each in self.asked]
         if self.settings.join == "fusion":
-            lists = [fuse(lists, self.settings.fusion_constant, self.settings.depth)]
+            lists = [fuse_miners(lists, self.settings.fusion_constant, self.settings.depth)]
         named = ["hybrid"] if self.settings.join == "fusion" else [each.name for each in self.asked]
         kept = []
         for number, (name, each) in enumerate(zip(named, lists, strict=True)):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from tasks.fusing import fuse
 from tasks.mine.mapped import Rows, Scores
 
 Ask = Callable[[Rows, int], tuple[Scores, Rows]]
@@ -68,23 +69,18 @@ def flat(query_rows: Rows, scores: Scores, passage_rows: Rows) -> pl.DataFrame:
     ).filter(pl.col("passage_row") >= 0)
 
 
-def fuse(lists: list[pl.DataFrame], constant: float, depth: int) -> pl.DataFrame:
-    """Make one list of several by reciprocal rank fusion (Cormack et al. 2009): Σ 1 / (constant + rank).
+def fuse_miners(lists: list[pl.DataFrame], constant: float, depth: int) -> pl.DataFrame:
+    """Make one list of several by reciprocal ranks; ties go to the lower passage row.
 
-    Ties go to the lower passage row. `miner` names who found a passage, joined by +, in the order of the lists.
+    `miner` names who found a passage, joined by +, in the order of the lists.
 
     Args:
         lists: `query_row, passage_row, rank, similarity, miner`, a frame for each miner.
         constant: How little the first ranks differ.
         depth: Passages kept per query.
     """
-    found = pl.concat([each.with_columns(order=pl.lit(number)) for number, each in enumerate(lists)])
-    fused = found.sort("order", maintain_order=True).group_by("query_row", "passage_row", maintain_order=True)
-    reciprocal = (1.0 / (constant + pl.col("rank"))).sum()
-    scored = fused.agg(pl.col("similarity").first(), score=reciprocal, miner=pl.col("miner").str.join("+"))
-    rank = pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("query_row")
-    in_order = scored.sort(["query_row", "score", "passage_row"], descending=[False, True, False])
-    return in_order.with_columns(rank=rank).filter(pl.col("rank") <= depth)
+    carried = [pl.col("similarity").first(), pl.col("miner").str.join("+")]
+    return fuse(lists, ("query_row", "passage_row"), constant, depth, carried)
 
 
 def unite(lists: pl.DataFrame) -> pl.DataFrame:

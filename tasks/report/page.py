@@ -36,13 +36,7 @@ def report_page(warehouse: Warehouse, run: int) -> str:
 
 
 def save_page(page: str, path: Path) -> Path:
-    """Write a page to a file, whole or not at all; returns the file.
-
-    Raises:
-        FileNotFoundError: Its folder is not there.
-    """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: there is no such folder to write {path.name} into")
+    """Write a page to a file, whole or not at all; returns the file."""
     write_whole(path, page.encode("utf-8"))
     return path
 

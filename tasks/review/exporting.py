@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.record import warehouse_of
+from tasks.replacing import check_place
 from tasks.review.table import write_table
 from tasks.where import Where
 from warehouse.reviews import last_denoised, review_queue
@@ -21,8 +22,9 @@ class Wanted:
         number: The round; None: the last one.
         limit: Doubtful candidates at most, the least certain first; 0: all.
         certain_share: How many certain candidates there are for each doubtful one.
-        seed: Seed of the draw of certain ones.
+        seed: Seed of the draw of certain ones, and of the order of rows.
         band: Probabilities between which a candidate is doubtful; None: those with the verdict `ambiguous`.
+        with_verdicts: What student and teacher think is shown; else people judge blind.
     """
 
     run: int | None = None
@@ -31,6 +33,7 @@ class Wanted:
     certain_share: float = 0.1
     seed: int = 0
     band: tuple[float, float] | None = None
+    with_verdicts: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,12 @@ def export_queue(where: Where, wanted: Wanted, path: Path) -> Queue:
 
     Raises:
         LookupError: There is no such round, or nothing to look at.
-        FileExistsError: The file is there.
+        FileExistsError: The file is there; answers in it would be lost.
+        OSError: Nothing can be written there.
     """
+    check_place(path)
+    if path.exists():
+        raise FileExistsError(f"{path} is there already, and somebody's answers may be in it; name another file")
     warehouse = warehouse_of(where)
     found = last_denoised(warehouse, wanted.run)
     if found is None:
@@ -64,10 +71,18 @@ def export_queue(where: Where, wanted: Wanted, path: Path) -> Queue:
             f"run {run}, round {number}: no candidate is in doubt that nobody has labelled yet; the policies keep and "
             "soften call none ambiguous: say with --band 0.3 0.7 which probabilities are doubtful"
         )
-    # Certain ones stand among the others: answers at the end of a long table are worse, and would be theirs alone.
-    mixed = pl.concat([doubtful, certain]).sort("query_hash", "passage_hash")
-    write_table(path, mixed)
+    write_table(path, mixed(doubtful, certain, wanted.seed), wanted.with_verdicts)
     return Queue(run, number, doubtful.height, certain.height)
+
+
+def mixed(doubtful: pl.DataFrame, certain: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Put all rows in an order drawn at random, the rows of a query together, so that it is read once.
+
+    Certain ones stand among the others: told apart, they would be answered otherwise.
+    """
+    rows = pl.concat([doubtful, certain]).sort("query_hash", "passage_hash").sample(fraction=1, shuffle=True, seed=seed)
+    order = rows.select("query_hash").unique(maintain_order=True).with_row_index("turn")
+    return rows.join(order, on="query_hash", maintain_order="left").sort("turn", maintain_order=True).drop("turn")
 
 
 def choose(queue: pl.DataFrame, wanted: Wanted) -> tuple[pl.DataFrame, pl.DataFrame]:

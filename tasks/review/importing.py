@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 from tasks.record import warehouse_of
+from tasks.review.beside import check_beside
 from tasks.review.table import read_table
 from tasks.where import Where
-from warehouse.reviews import SOURCE, Reviewed, corpora, load_reviews
+from warehouse.reviews import SOURCE, Reviewed, corpora, load_reviews, named_texts
 
 REVIEWER = re.compile(r"[\w.@ -]{1,60}")
 
@@ -20,7 +21,8 @@ def import_answers(where: Where, path: Path, reviewer: str = "") -> Reviewed:
         reviewer: Whose answers they are; labels of several reviewers stand side by side.
 
     Raises:
-        ValueError: Nothing is filled, rows cannot be read, or the reviewer's name has signs that a source cannot.
+        ValueError: Nothing is filled, rows cannot be read, ids or texts are not those of their row's pair, or the
+            reviewer's name has signs that a source cannot.
         WarehouseError: Rows do not fit the warehouse; nothing was changed.
     """
     if reviewer and not REVIEWER.fullmatch(reviewer):
@@ -35,4 +37,5 @@ def import_answers(where: Where, path: Path, reviewer: str = "") -> Reviewed:
             raise ValueError(
                 f"{path}: row {row} names corpus {name!r}; the warehouse has {', '.join(map(repr, known))}"
             )
+    check_beside(path, answers, named_texts(warehouse, answers))
     return load_reviews(warehouse, f"{SOURCE}:{reviewer}" if reviewer else SOURCE, answers)

@@ -11,8 +11,10 @@ import polars as pl
 from tasks.ingest.collection import WHOLE
 from tasks.replacing import write_whole
 
-COLUMNS = ("relevant", "query", "passage", "rank", "probability", "verdict", "reason", "query_id", "passage_id")
-NAMES = (*COLUMNS, "corpus", "pair")
+TEXTS = ("relevant", "query", "passage")
+VERDICTS = ("rank", "probability", "verdict", "reason")
+NAMES = ("query_id", "passage_id", "corpus", "pair")
+SHOWN_BESIDE = ("query", "passage", "query_id", "passage_id")
 # What spreadsheets take for the start of a formula, full-width forms included, and our own mark.
 RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
 PAIR = re.compile(r"q([0-9a-f]{16})-p([0-9a-f]{16})")
@@ -28,29 +30,27 @@ ANSWERS = {
     "query_id": pl.String,
     "passage_id": pl.String,
     "grade": pl.Int32,
+    **{f"shown_{name}": pl.String for name in SHOWN_BESIDE},
 }
 
 
-def write_table(path: Path, queue: pl.DataFrame) -> None:
+def write_table(path: Path, queue: pl.DataFrame, with_verdicts: bool = False) -> None:
     """Write candidates as CSV, UTF-8 with a mark that spreadsheets know it by, and an empty column `relevant`.
 
     Args:
         path: The file.
         queue: corpus, query_hash, passage_hash, query_id, passage_id, query, passage, rank, probability,
             verdict, reason.
-
-    Raises:
-        FileExistsError: The file is there; answers in it would be lost.
+        with_verdicts: Rank, probability, verdict and reason are written too.
     """
-    if path.exists():
-        raise FileExistsError(f"{path} is there already, and somebody's answers may be in it; name another file")
+    names = (*TEXTS, *(VERDICTS if with_verdicts else ()), *NAMES)
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(NAMES)
+    writer.writerow(names)
     for row in queue.iter_rows(named=True):
         probability = "" if row["probability"] is None else f"{row['probability']:.3f}"
         shown = {**row, "relevant": "", "probability": probability, "pair": pair_name(row)}
-        writer.writerow([harmless(str(shown[name])) for name in NAMES])
+        writer.writerow([harmless(str(shown[name])) for name in names])
     write_whole(path, text.getvalue().encode("utf-8-sig"))
 
 
@@ -74,8 +74,7 @@ def restored(cell: str) -> str:
 def read_table(path: Path, corpus: str) -> pl.DataFrame:
     """Read the filled rows of a table.
 
-    Needed are the column `relevant`, and `pair` or both `query_id` and `passage_id`. Texts are for people alone and
-    are not read. An empty cell is no answer.
+    Needed are the column `relevant`, and `pair` or both `query_id` and `passage_id`. An empty cell is no answer.
 
     Args:
         path: CSV with commas, semicolons or tabs, UTF-8.
@@ -83,7 +82,8 @@ def read_table(path: Path, corpus: str) -> pl.DataFrame:
 
     Returns:
         row (as a spreadsheet counts, from 2), corpus, query_hash, passage_hash, query_id, passage_id, grade; hashes or
-        ids are null; a null grade withdraws.
+        ids are null; a null grade withdraws. shown_query, shown_passage, shown_query_id and shown_passage_id are what
+        stands beside a pair; null where there is no such column.
 
     Raises:
         ValueError: The file is no such table, or rows cannot be read; the message names them.
@@ -97,7 +97,8 @@ def read_table(path: Path, corpus: str) -> pl.DataFrame:
         if not row.get("relevant", "").strip():
             continue
         try:
-            answers.append((number, row.get("corpus", "").strip() or corpus, *_named(row), grade_of(row["relevant"])))
+            named = (number, row.get("corpus", "").strip() or corpus, *_named(row), grade_of(row["relevant"]))
+            answers.append((*named, *(row.get(name) if "pair" in row else None for name in SHOWN_BESIDE)))
         except ValueError as error:
             faults.append(f"row {number}: {error}")
     if faults:
@@ -145,7 +146,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
             f"{path}: the columns are {', '.join(map(repr, header)) or 'none'}; needed relevant, and pair or query_id "
             "and passage_id, as `remine review export` writes them"
         )
-    for name in ("relevant", "pair", "query_id", "passage_id", "corpus"):
+    for name in ("relevant", "pair", "corpus", *SHOWN_BESIDE):
         if header.count(name) > 1:
             raise ValueError(f"{path}: {header.count(name)} columns are called {name!r}; which one counts?")
 

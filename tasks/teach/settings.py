@@ -15,7 +15,11 @@ class TeacherSettings(Settings):
         description="Hub id or folder of a ready cross-encoder; several: the mean of their logits, each standardised; "
         "empty: teach one on the labels.",
     )
-    max_length: int = Field(0, ge=0, description="Tokens of query and passage together; 0: as the model says.")
+    max_length: int = Field(
+        0,
+        ge=0,
+        description="Tokens of query and passage together, no more than the model has positions; 0: as the model says.",
+    )
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
     blend: list[float] = Field(
         [0.25, 0.5, 0.75, 1.0],

@@ -1,15 +1,32 @@
 -- Rankings and sweeps: integers first, ids last. The k-th highest logit of a query is found first, because ordering
--- every score of every query takes several times as long as ordering those that can be among the k.
+-- every score of every query takes several times as long as ordering those that can be among the k. A teacher or a
+-- round that is not there is an error: an empty answer would say that it thinks nothing.
 
 CREATE OR REPLACE MACRO top_k(teacher, k) AS TABLE
-WITH least AS MATERIALIZED (
+WITH known AS MATERIALIZED (
+    SELECT n.model_id, n.name = teacher OR starts_with(n.fingerprint, teacher) AS meant,
+        n.name || ' (' || left(n.fingerprint, 16) || ')' AS called
+    FROM models AS n
+    WHERE n.role = 'teacher'
+),
+counted AS MATERIALIZED (
+    SELECT list(n.model_id) FILTER (n.meant) AS ids, string_agg(n.called, ', ' ORDER BY n.model_id) AS names
+    FROM known AS n
+),
+meant AS MATERIALIZED (
+    SELECT CASE
+        WHEN c.ids IS NULL
+            THEN error(
+                'no teacher is called ' || coalesce(teacher, 'NULL') || '; there are: ' || coalesce(c.names, 'none yet')
+            )
+        ELSE c.ids
+    END AS ids
+    FROM counted AS c
+),
+least AS MATERIALIZED (
     SELECT s.teacher_id, s.query_key, list_last(max(s.logit, k)) AS logit
     FROM teacher_scores AS s
-    WHERE s.teacher_id IN (
-        SELECT n.model_id
-        FROM models AS n
-        WHERE n.role = 'teacher' AND (n.name = teacher OR starts_with(n.fingerprint, teacher))
-    )
+    WHERE s.teacher_id IN (SELECT unnest(t.ids) FROM meant AS t)
     GROUP BY s.teacher_id, s.query_key
 ),
 ranked AS MATERIALIZED (
@@ -26,11 +43,27 @@ JOIN models AS m ON m.model_id = r.teacher_id
 JOIN query_ids AS qi ON qi.query_key = r.query_key AND qi.shown
 JOIN passage_ids AS pi ON pi.corpus = qi.corpus AND pi.passage_key = r.passage_key AND pi.shown;
 
-COMMENT ON MACRO TABLE top_k IS 'The k passages with the highest logit of every query, for a teacher given by name or by the start of its fingerprint: top_k(''taught'', 10). Ids are those of each corpus that has both texts; logit is raw, probability calibrated, 0 to 1, and NULL where the teacher has no calibration.';
+COMMENT ON MACRO TABLE top_k IS 'The k passages with the highest logit of every query, for a teacher given by name or by the start of its fingerprint: top_k(''taught'', 10); one that is not there is an error that lists those that are. Ids are those of each corpus that has both texts; logit is raw, probability calibrated, 0 to 1, and NULL where the teacher has no calibration.';
 
 CREATE OR REPLACE MACRO threshold_sweep(run, round) AS TABLE
-WITH limits AS (
-    SELECT unnest([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99]) AS threshold
+WITH mined AS MATERIALIZED (
+    SELECT count(*) FILTER (p.run = run AND p.round = round) AS found,
+        string_agg(p.run || '.' || p.round, ', ' ORDER BY p.run, p.round) AS rounds
+    FROM round_parts AS p
+),
+asked AS MATERIALIZED (
+    SELECT CASE
+        WHEN k.found = 0
+            THEN error(
+                'no run ' || coalesce(run, 'NULL') || ' has mined a round ' || coalesce(round, 'NULL')
+                || '; there are (run.round): ' || coalesce(k.rounds, 'none yet')
+            )
+        ELSE [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99]
+    END AS thresholds
+    FROM mined AS k
+),
+limits AS MATERIALIZED (
+    SELECT unnest(a.thresholds) AS threshold FROM asked AS a
 ),
 found AS (
     SELECT c.query_key, c.probability
