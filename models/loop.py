@@ -15,7 +15,7 @@ from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Batch, TrainingLists
 from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.scales import scale_warnings
-from models.student import Student
+from models.student import Side, Student
 
 logger = logging.getLogger(__name__)
 
@@ -154,14 +154,15 @@ def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored
 def chunked(student: Student, batch: Batch, budget: int) -> list[Group]:
     """Cut a batch's queries and passages, each for themselves, into chunks of about `budget` tokens."""
     groups = []
-    for tokens in (batch.queries, batch.passages):
-        run = partial(_embed, student, tokens)
+    sides: tuple[tuple[Side, list[Sequence[int]]], ...] = (("query", batch.queries), ("passage", batch.passages))
+    for side, tokens in sides:
+        run = partial(_embed, student, side, tokens)
         groups.append(Group(run, student.learning_chunks([len(row) for row in tokens], budget)))
     return groups
 
 
-def _embed(student: Student, tokens: Sequence[Sequence[int]], numbers: list[int]) -> Tensor:
-    return student.embed([tokens[number] for number in numbers])
+def _embed(student: Student, side: Side, tokens: Sequence[Sequence[int]], numbers: list[int]) -> Tensor:
+    return student.embed([tokens[number] for number in numbers], side)
 
 
 def _refuse_unfit(lists: TrainingLists, plan: StudentPlan) -> None:

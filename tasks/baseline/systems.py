@@ -80,8 +80,8 @@ def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Arti
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """Find the student and name it by its fingerprint.
 
-    Another maximum length, other prompts, fewer layers or random weights make another student: it is saved as a folder
-    of its own, so that every later step, and whoever loads the result, sees the same one.
+    Another maximum length, other prompts, fewer layers, random weights or two towers make another student: it is saved as
+    a folder of its own, so that every later step, and whoever loads the result, sees the same one.
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
@@ -115,7 +115,7 @@ def describe_student(path: Path) -> dict[str, Any]:
 
 def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Student":
     """Load the student with what the recipe changes about it."""
-    from models.reshape import cut_layers, start_anew
+    from models.reshape import cut_layers, part_towers, start_anew
     from models.student import Student
 
     prompts = cast(Mapping[str, str], settings.prompts)
@@ -124,7 +124,7 @@ def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Stu
         cut_layers(student, settings.layers)
     if settings.init == "random":
         start_anew(student, settings.seed)
-    return student
+    return part_towers(student) if settings.towers == 2 else student
 
 
 def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: str) -> Artifact:
@@ -149,9 +149,10 @@ def _refuse_other_vectors(student: "Student", saved: Path, settings: StudentSett
 
     again = Student.load(saved, student.runtime, trust_remote_code=settings.trust_remote_code)
     texts = ["How do red cats sleep?", "A cat (felis catus), asleep."]
-    apart = float(np.abs(student.encode_passages(texts).vectors - again.encode_passages(texts).vectors).max())
+    pairs = [(one.encode_queries(texts), one.encode_passages(texts)) for one in (student, again)]
+    apart = max(float(np.abs(one.vectors - other.vectors).max()) for one, other in zip(*pairs, strict=True))
     if not apart <= TOLERANCE:
         raise ValueError(
-            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}), saved and "
-            f"loaded again, it gives vectors that differ by {apart:.2e}; every step would train another student"
+            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}, towers "
+            f"{settings.towers}), saved and loaded again, it gives vectors that differ by {apart:.2e}; every step would train another student"
         )
