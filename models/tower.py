@@ -1,11 +1,13 @@
 """A tower: one transformer and what turns its output into a model's, with the copies that read and learn for it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from models.dropout import QuickDropout
 from models.half import HalfTwin
 from models.learning import LearningTwin
 from models.packing import laid_out, lay_out, prepare, same
@@ -51,7 +53,8 @@ class Tower:
         """
         width = features["input_ids"].shape[1]
         layout = None if lengths is None else lay_out(lengths, width, self.runtime.device)
-        with self.runtime.learning(), laid_out(layout):
+        quick = QuickDropout() if self.runtime.cpu else nullcontext()
+        with self.runtime.learning(), laid_out(layout), quick:
             first = self.learner.get() if self.runtime.learns_by_copy else self.first
             read: dict[str, Any] = first(features)
         return read
