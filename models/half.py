@@ -49,6 +49,9 @@ def half_copy(module: nn.Module) -> nn.Module:
     """
     twin = copy(module)
     twin._modules = {name: None if child is None else deepcopy(child) for name, child in module._modules.items()}
+    for child in twin._modules.values():
+        if child is not None:
+            merge_adapters(child)
     heads = [head for child in twin._modules.values() if child is not None for head in heads_of(child)]
     for head in heads:
         _part(head, twin)
@@ -64,6 +67,24 @@ def half_copy(module: nn.Module) -> nn.Module:
             if child is not None and next(child.parameters()).device.type == "cpu":
                 _pack(child)
     return twin.eval()
+
+
+def merge_adapters(module: nn.Module, keep: bool = True) -> None:
+    """Replace the layers under a module that `models.lora` adapted by plain ones, in place.
+
+    Args:
+        module: Where to look.
+        keep: Add what was learned to the plain layers' weights; else forget it.
+    """
+    for name, child in list(module.named_children()):
+        adapter: Any = child
+        if hasattr(adapter, "get_base_layer") and hasattr(adapter, "merge"):
+            if keep:
+                with torch.no_grad():
+                    adapter.merge()
+            setattr(module, name, adapter.get_base_layer())
+        else:
+            merge_adapters(child, keep)
 
 
 def heads_of(transformer: nn.Module) -> list[nn.Module]:

@@ -13,6 +13,7 @@ from models.cache import Group, backward
 from models.drawing import Draw, Pick
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Batch, TrainingLists
+from models.lora import Lora, adapted
 from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.scales import scale_warnings
 from models.student import Side, Student
@@ -31,6 +32,7 @@ class StudentPlan(Plan):
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
         pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
         dimensions: The first numbers of vectors that have to rank as all of them do (Matryoshka, arXiv 2205.13147).
+        lora: Small matrices that learn in place of the transformer's weights; None trains every weight.
     """
 
     length: int = 8
@@ -39,6 +41,7 @@ class StudentPlan(Plan):
     in_batch: bool = True
     pick: Pick = "random"
     dimensions: tuple[int, ...] = ()
+    lora: Lora | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +94,8 @@ def train_student(
     for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
         logger.warning(warning)
     work = Work(descent(student, lists, plan), lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
-    return fit(student, plan, work, state_dir, tick)
+    with adapted(student, plan.lora, plan.seed):
+        return fit(student, plan, work, state_dir, tick)
 
 
 def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descend:

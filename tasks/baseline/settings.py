@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from tasks.settings import Settings
+from tasks.train.settings import Lora
 
 
 class StudentSettings(Settings):
@@ -28,6 +29,7 @@ class StudentSettings(Settings):
         1, description="2: queries and passages get a tower each, both starting as the model; a Router has two anyway."
     )
     seed: int = Field(0, ge=0, description="Seed of random weights.")
+    lora: Lora = Field(Lora(), description="Train small matrices beside its weights (needs peft); rank 0: all weights.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
 
     @property

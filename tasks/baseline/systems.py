@@ -85,13 +85,22 @@ def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
+    from models.lora import refuse_without_peft
 
+    if settings.lora.rank:
+        refuse_without_peft()
     path = locate(settings.model, settings.trust_remote_code)
     fingerprint = fingerprint_folder(path)
     if settings.differs:
         path = _changed(where, settings, path, fingerprint).file("model")
         fingerprint = fingerprint_folder(path)
-    return StudentRef(system="base", fingerprint=fingerprint, path=path, trust_remote_code=settings.trust_remote_code)
+    return StudentRef(
+        system="base",
+        fingerprint=fingerprint,
+        path=path,
+        trust_remote_code=settings.trust_remote_code,
+        lora=settings.lora,
+    )
 
 
 def describe_student(path: Path) -> dict[str, Any]:
@@ -137,7 +146,7 @@ def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: s
         _refuse_other_vectors(student, folder / "model", settings)
         return {"model": settings.model, "max_length": student.max_length}
 
-    changes = settings.model_dump(mode="json", exclude={"model", "trust_remote_code"})
+    changes = settings.model_dump(mode="json", exclude={"model", "trust_remote_code", "lora"})
     return make_artifact(where.artifacts_path, "baseline", VERSION, changes, {"student": fingerprint}, build)
 
 

@@ -1,7 +1,7 @@
 """Training a student into an artifact: the one way for warm-up, control and rounds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,11 @@ class Job:
     lists: "Callable[[Student], TrainingLists]"
     measure: str
 
+    def settings(self) -> dict[str, Any]:
+        """Everything that is set, as JSON values."""
+        lora = self.start.lora
+        return {**self.named, **({"lora": lora.model_dump(mode="json")} if lora.rank else {})}
+
     def artifact_inputs(self) -> dict[str, str]:
         """Everything that goes in, by role."""
         return {"corpus": self.corpus.fingerprint, "start": self.start.fingerprint, **self.inputs}
@@ -80,7 +85,7 @@ def run_job(where: Where, job: Job) -> Artifact:
         lists = job.lists(student)
         evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
         with progress(f"{job.step} {job.start.system}", job.plan.steps, "steps") as tick:
-            trained = train_student(student, lists, job.plan, evaluate, state, tick)
+            trained = train_student(student, lists, _adapting(job), evaluate, state, tick)
         np.save(folder / "approved.npy", lists.approved)
         student.save(folder / "model")
         write_history(folder, trained.history)
@@ -94,7 +99,17 @@ def run_job(where: Where, job: Job) -> Artifact:
             "model": described(student),
         }
 
-    return make_resumable(where.artifacts_path, job.step, job.code, dict(job.named), job.artifact_inputs(), build)
+    return make_resumable(where.artifacts_path, job.step, job.code, job.settings(), job.artifact_inputs(), build)
+
+
+def _adapting(job: Job) -> "StudentPlan":
+    """The plan, with the adapters that the student is trained by."""
+    from models.lora import Lora
+
+    lora = job.start.lora
+    if not lora.rank:
+        return job.plan
+    return replace(job.plan, lora=Lora(lora.rank, lora.alpha, tuple(lora.target_modules)))
 
 
 def described(student: "Student") -> dict[str, Any]:
