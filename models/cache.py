@@ -12,6 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from models.team import ALONE, Team
+
 RandomState = tuple[Tensor, ...]
 LossOf = Callable[..., Tensor]
 Within = Callable[[], AbstractContextManager[object]]
@@ -30,7 +32,12 @@ class Group(NamedTuple):
 
 
 def backward(
-    groups: Sequence[Group], loss_of: LossOf, device: str, cached: bool = False, within: Within = nullcontext
+    groups: Sequence[Group],
+    loss_of: LossOf,
+    device: str,
+    cached: bool = False,
+    within: Within = nullcontext,
+    team: Team = ALONE,
 ) -> float:
     """Compute a loss over the outputs of groups and add its gradients to the model's parameters.
 
@@ -40,52 +47,53 @@ def backward(
         device: Where the model is, whose random state is kept with each chunk.
         cached: Bound memory by the chunk, at the price of a second forward.
         within: What all chunks' forwards run in, where nothing is cached: one autocast casts each weight once.
+        team: Whose processes share the chunks; the loss is over the outputs of all.
 
     Returns:
         The loss.
     """
     if not cached:
         with within():
-            outputs = [_ordered([group.run(chunk) for chunk in group.chunks], group.chunks) for group in groups]
+            outputs = [
+                team.whole([group.run(chunk) for chunk in team.own(group.chunks)], group.chunks) for group in groups
+            ]
         loss = loss_of(*outputs)
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
     states: list[list[RandomState]] = []
     leaves: list[Tensor] = []
     for group in groups:
-        outputs, before = _run_without_graph(group, device)
-        leaves.append(_ordered(outputs, group.chunks).requires_grad_())
+        outputs, before = _run_without_graph(group, team.own(group.chunks), device)
+        leaves.append(team.whole(outputs, group.chunks).requires_grad_())
         states.append(before)
     loss = loss_of(*leaves)
     loss.backward()  # type: ignore[no-untyped-call]
     for group, leaf, before in zip(groups, leaves, states, strict=True):
         if leaf.grad is not None:
-            _run_again(group, leaf.grad, before, device)
+            _run_again(group, team.own(group.chunks), leaf.grad, before, device)
     return float(loss.detach())
 
 
-def _run_without_graph(group: Group, device: str) -> tuple[list[Tensor], list[RandomState]]:
+def _run_without_graph(
+    group: Group, chunks: Sequence[list[int]], device: str
+) -> tuple[list[Tensor], list[RandomState]]:
     """Outputs of every chunk and the random state before each."""
     outputs, before = [], []
     with torch.no_grad():
-        for chunk in group.chunks:
+        for chunk in chunks:
             before.append(_random_state(device))
             outputs.append(group.run(chunk))
     return outputs, before
 
 
-def _run_again(group: Group, gradient: Tensor, before: list[RandomState], device: str) -> None:
+def _run_again(
+    group: Group, chunks: Sequence[list[int]], gradient: Tensor, before: list[RandomState], device: str
+) -> None:
     """Run every chunk as it ran before, with a graph, and send its rows of the gradient through."""
     with torch.random.fork_rng(devices=[torch.device(device)] if _on_cuda(device) else []):
-        for chunk, state in zip(group.chunks, before, strict=True):
+        for chunk, state in zip(chunks, before, strict=True):
             _set_random_state(state, device)
             torch.autograd.backward(group.run(chunk), gradient[chunk])
-
-
-def _ordered(outputs: list[Tensor], chunks: Sequence[list[int]]) -> Tensor:
-    """Join the outputs of chunks in the order of the inputs."""
-    places = torch.tensor([number for chunk in chunks for number in chunk])
-    return torch.cat(outputs)[torch.argsort(places).to(outputs[0].device)]
 
 
 def _on_cuda(device: str) -> bool:

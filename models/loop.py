@@ -31,6 +31,7 @@ class StudentPlan(Plan):
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
         pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
+        clusters: Topics of queries, one of which a batch is drawn from; 0 mixes them. Whoever makes the lists reads it.
         dimensions: The first numbers of vectors that have to rank as all of them do (Matryoshka, arXiv 2205.13147).
         lora: Small matrices that learn in place of the transformer's weights; None trains every weight.
     """
@@ -40,6 +41,7 @@ class StudentPlan(Plan):
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
     pick: Pick = "random"
+    clusters: int = 0
     dimensions: tuple[int, ...] = ()
     lora: Lora | None = None
 
@@ -106,7 +108,7 @@ def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descen
         loss_of = partial(batch_loss, student, plan, batch)
         groups = chunked(student, batch, plan.chunk_tokens)
         runtime = student.runtime
-        return backward(groups, loss_of, runtime.device, plan.cache, runtime.learning), batch.tokens
+        return backward(groups, loss_of, runtime.device, plan.cache, runtime.learning, runtime.team), batch.tokens
 
     return descend
 
@@ -156,12 +158,17 @@ def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored
 
 
 def chunked(student: Student, batch: Batch, budget: int) -> list[Group]:
-    """Cut a batch's queries and passages, each for themselves, into chunks of about `budget` tokens."""
-    groups = []
+    """Cut a batch's queries and passages, each for themselves, into chunks of about `budget` tokens.
+
+    Where several processes share the work, there is a chunk for each at least.
+    """
+    groups, team = [], student.runtime.team
     sides: tuple[tuple[Side, list[Sequence[int]]], ...] = (("query", batch.queries), ("passage", batch.passages))
     for side, tokens in sides:
         run = partial(_embed, student, side, tokens)
-        groups.append(Group(run, student.learning_chunks([len(row) for row in tokens], budget)))
+        lengths = [len(row) for row in tokens]
+        share = min(budget, max(1, -(-sum(lengths) // team.size)))
+        groups.append(Group(run, team.enough(student.learning_chunks(lengths, share))))
     return groups
 
 

@@ -64,6 +64,9 @@ class Training(Optimiser):
         description="Candidates of a list. random: anew every epoch. top: the first by rank. balanced: hard and easy "
         "ones alike, by the teacher's margin (TAS-B).",
     )
+    clusters: int = Field(
+        0, ge=0, description="Topics of queries; above 0 a batch holds queries of one (TAS-B). Several batches each."
+    )
     dimensions: list[Annotated[int, Field(ge=1)]] = Field(
         default_factory=list,
         description="Shorter vectors that have to rank well too (Matryoshka), such as [64, 128]; each is evaluated.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from models.lists import TrainingLists
     from models.loop import StudentPlan
     from models.student import Student
+    from models.team import Team
 
 HISTORY = {
     "step": pl.Int32,
@@ -74,32 +76,51 @@ def run_job(where: Where, job: Job) -> Artifact:
     """
 
     def build(folder: Path, state: Path) -> Mapping[str, Any]:
-        from models.fingerprint import fingerprint_folder
-        from models.loop import train_student
-        from models.runtime import configure
-        from models.student import Student
-        from tasks.train.dev import dev_measure
+        from models.crew import in_crew
+        from models.team import ALONE
 
-        runtime = configure(where.device, where.precision, where.threads)
-        student = Student.load(job.start.path, runtime, trust_remote_code=job.start.trust_remote_code)
-        lists = job.lists(student)
-        evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
+        work = partial(_train, where, job, (folder, state))
         with progress(f"{job.step} {job.start.system}", job.plan.steps, "steps") as tick:
-            trained = train_student(student, lists, _adapting(job), evaluate, state, tick)
-        np.save(folder / "approved.npy", lists.approved)
-        student.save(folder / "model")
-        write_history(folder, trained.history)
-        fingerprint = fingerprint_folder(folder / "model")
-        facts = training_facts(trained, job.measure)
-        return {
-            **facts,
-            "lists": len(lists),
-            "approved": len(lists.approved),
-            "student": fingerprint,
-            "model": described(student),
-        }
+            if where.processes == 1:
+                return work(ALONE, tick)
+            return in_crew(where.processes, where.device, work, tick)
 
     return make_resumable(where.artifacts_path, job.step, job.code, job.settings(), job.artifact_inputs(), build)
+
+
+def _train(
+    where: Where, job: Job, folders: tuple[Path, Path], team: "Team", tick: Callable[[int], None]
+) -> dict[str, Any]:
+    """Train and write what came out; of several processes that train together, the first one alone writes.
+
+    Returns:
+        The artifact's facts.
+    """
+    from models.fingerprint import fingerprint_folder
+    from models.loop import train_student
+    from models.runtime import configure
+    from models.student import Student
+    from tasks.train.dev import dev_measure
+
+    folder, state = folders
+    runtime = configure(where.device, where.precision, where.threads, team)
+    student = Student.load(job.start.path, runtime, trust_remote_code=job.start.trust_remote_code)
+    lists = job.lists(student)
+    evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
+    trained = train_student(student, lists, _adapting(job), evaluate, state, tick)
+    if team.rank:
+        return {}
+    np.save(folder / "approved.npy", lists.approved)
+    student.save(folder / "model")
+    write_history(folder, trained.history)
+    return {
+        **training_facts(trained, job.measure),
+        "lists": len(lists),
+        "approved": len(lists.approved),
+        "student": fingerprint_folder(folder / "model"),
+        "model": described(student),
+        "processes": team.size,
+    }
 
 
 def _adapting(job: Job) -> "StudentPlan":
