@@ -53,14 +53,16 @@ def backward(
     Returns:
         The loss.
     """
-    if not cached:
-        with within():
-            outputs = [
-                team.whole([group.run(chunk) for chunk in team.own(group.chunks)], group.chunks) for group in groups
-            ]
-        loss = loss_of(*outputs)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return float(loss.detach())
+    if cached:
+        return _backward_cached(groups, loss_of, device, team)
+    with within():
+        outputs = [team.whole([group.run(chunk) for chunk in team.own(group.chunks)], group.chunks) for group in groups]
+    loss = loss_of(*outputs)
+    loss.backward()  # type: ignore[no-untyped-call]
+    return float(loss.detach())
+
+
+def _backward_cached(groups: Sequence[Group], loss_of: LossOf, device: str, team: Team) -> float:
     leaves: list[Tensor] = []
     looks: list[_Look] = []
     for number, group in enumerate(groups):

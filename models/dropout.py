@@ -31,7 +31,7 @@ class QuickDropout(TorchFunctionMode):
         return _dropout(*args, **given) if func is functional.dropout else func(*args, **given)
 
 
-def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: A002
+def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop a share p of activations and scale the others up; takes what `functional.dropout` takes."""
     dropped = round(p * LEVELS)
     if not training or not 0 < dropped < LEVELS:

@@ -20,7 +20,6 @@ from models.checkpoint import Checkpoints, Saved, digest_tensors
 from models.regime import dropout_of, frozen
 from models.runtime import Runtime
 from models.schedule import load_moments, make_optimizer, moments, rate
-from models.team import Team
 
 Tick = Callable[[int], None]
 Descend = Callable[[int], tuple[float, int]]

@@ -1,4 +1,4 @@
-"""LoRA (Hu et al. 2021, arXiv 2106.09685) through `peft`: small matrices beside frozen ones learn, and are added in the end.
+"""LoRA (Hu et al. 2021, arXiv 2106.09685) by `peft`: small matrices learn beside frozen ones and are added to them.
 
 Nothing of it leaves a training: inference reads merged weights, and a saved student is a plain folder.
 """
@@ -96,7 +96,9 @@ def _inject(transformer: Any, lora: Lora) -> None:
         raise ValueError(
             f"student.lora: no linear layer's name ends in {', '.join(idle) or 'anything'}; there are {', '.join(ends)}"
         )
-    config = LoraConfig(r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0, target_modules=list(lora.targets) or linear)
+    config = LoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0, target_modules=list(lora.targets) or linear
+    )
     inject_adapter_in_model(config, transformer)
 
 

@@ -65,7 +65,7 @@ def test_near_queries_are_of_one_topic_and_the_same_on_every_run() -> None:
     found = query_clusters(vectors, 3, 0)
     assert len({(int(one), int(other)) for one, other in zip(found, truth, strict=True)}) == 3
     assert np.array_equal(found, query_clusters(vectors, 3, 0))
-    with pytest.raises(ValueError, match="training.clusters is 61 and there are 60 queries"):
+    with pytest.raises(ValueError, match=r"training\.clusters is 61 and there are 60 queries"):
         query_clusters(vectors, 61, 0)
 
 
@@ -82,9 +82,12 @@ def test_a_rounds_lists_are_clustered_as_its_student_sees_them(tiny_student: Pat
         passage_hash=pl.Series(np.roll(verdicts["passage_hash"].to_numpy(), 1)), verdict=pl.lit("negative")
     )
     made = make_artifact(
-        tmp_path, "denoise", 1, {}, {}, lambda folder: pl.concat([verdicts, others]).write_parquet(
-            folder / "verdicts.parquet"
-        ) or {}
+        tmp_path,
+        "denoise",
+        1,
+        {},
+        {},
+        lambda folder: pl.concat([verdicts, others]).write_parquet(folder / "verdicts.parquet") or {},
     )
     assert KEYS == ["query_hash", "passage_hash"]
     lesson = Lesson(corpus=corpus, start=StudentRef(system="base", fingerprint="x", path=tiny_student), judged=made)

@@ -12,8 +12,8 @@ from tiny import sentences
 from training import FP32, PLAN, Killed, flat, kill_after, make_lists, timeless, train
 
 from models.half import half_copy
-from models.lora import Lora, adapted
 from models.loop import train_student
+from models.lora import Lora, adapted
 from models.reshape import part_towers
 from models.runtime import Runtime
 from models.student import Student

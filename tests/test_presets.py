@@ -48,5 +48,5 @@ def test_a_preset_runs_on_other_data_with_other_models_and_a_small_budget(
     assert {"chance", "bm25", "base", "warm", "teacher", "round-1"} <= systems
     assert quality(warehouse).height == 0
     with warehouse.read() as connection:
-        (scored,) = connection.execute("SELECT count(*) FROM scored_candidates WHERE logit IS NOT NULL").fetchone() or (0,)
-    assert scored > 0
+        scored = connection.execute("SELECT query_id FROM scored_candidates WHERE logit IS NOT NULL").fetchall()
+    assert scored

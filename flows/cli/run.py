@@ -29,9 +29,7 @@ def run(
     from tasks.where import Where
 
     loaded = load_recipe(path, settings or [])
-    where = Where(
-        home=home.resolve(), device=device, threads=threads, precision=precision, processes=processes
-    )
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, processes=processes)
     run_here(load_flow, loaded, where)
 
 

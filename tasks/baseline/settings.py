@@ -35,4 +35,5 @@ class StudentSettings(Settings):
     @property
     def differs(self) -> bool:
         """Whether it is another student than the model as it comes."""
-        return self.max_length is not None or bool(self.prompts or self.layers or self.towers == 2) or self.init == "random"
+        changed = self.max_length is not None or bool(self.prompts or self.layers)
+        return changed or self.init == "random" or self.towers == 2

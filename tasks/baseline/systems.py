@@ -80,8 +80,8 @@ def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Arti
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """Find the student and name it by its fingerprint.
 
-    Another maximum length, other prompts, fewer layers, random weights or two towers make another student: it is saved as
-    a folder of its own, so that every later step, and whoever loads the result, sees the same one.
+    Another maximum length, other prompts, fewer layers, random weights or two towers make another student: it is saved
+    as a folder of its own, so that every later step, and whoever loads the result, sees the same one.
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
@@ -163,5 +163,6 @@ def _refuse_other_vectors(student: "Student", saved: Path, settings: StudentSett
     if not apart <= TOLERANCE:
         raise ValueError(
             f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}, towers "
-            f"{settings.towers}), saved and loaded again, it gives vectors that differ by {apart:.2e}; every step would train another student"
+            f"{settings.towers}), saved and loaded again, it gives vectors that differ by {apart:.2e}; every step "
+            "would train another student"
         )

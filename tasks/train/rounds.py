@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from models.loop import StudentPlan
     from models.student import Student
 
-VERSION = 1
+VERSION = 2
 Start = TypeVar("Start")
 log = logging.getLogger("remine.train")
 

@@ -22,7 +22,7 @@ class Objective(Settings):
 
 
 class Lora(Settings):
-    """Small matrices that learn in place of the transformer's own (LoRA, arXiv 2106.09685), added to them in the end."""
+    """Small matrices that learn in place of the transformer's own and are added to them (LoRA, arXiv 2106.09685)."""
 
     rank: int = Field(0, ge=0, description="Size of the small matrices, such as 8; 0: every weight learns.")
     alpha: float = Field(16.0, gt=0, description="What they change is multiplied by alpha / rank.")
