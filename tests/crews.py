@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from training import PLAN, by_weights, flat, make_lists
 
 from models.cache import backward
@@ -17,22 +18,23 @@ from models.runtime import Runtime
 from models.student import Student
 from models.team import Team
 
+Arrays = dict[str, NDArray[np.float32]]
 TERMS = (Term("kl", tau=0.1), Term("margin_mse", weight=0.1), Term("contrastive", tau=0.1, symmetric=True))
 
 
-def one_step(path: Path, team: Team, tick: Any = None) -> list[tuple[float, dict[str, torch.Tensor]]]:
+def one_step(path: Path, team: Team, tick: Any = None) -> list[tuple[float, Arrays]]:
     """Loss and gradients of a batch, without dropout: in one graph, and with the gradient cache."""
     return [_one_step(path, cache, team) for cache in (False, True)]
 
 
-def _one_step(path: Path, cache: bool, team: Team) -> tuple[float, dict[str, torch.Tensor]]:
+def _one_step(path: Path, cache: bool, team: Team) -> tuple[float, Arrays]:
     student = Student.load(path, Runtime("cpu", "fp32", 1, team))
     plan = StudentPlan(1, batch=7, length=4, terms=TERMS, chunk_tokens=60, cache=cache)
     batch: Batch = make_lists(student).draw(plan.draw, 0)
     groups = chunked(student, batch, plan.chunk_tokens)
     loss = backward(groups, partial(batch_loss, student, plan, batch), "cpu", cache, team=team)
     team.add_up(student.parameters())
-    return loss, {name: weight.grad for name, weight in student.named_parameters() if weight.grad is not None}
+    return loss, {name: weight.grad.numpy() for name, weight in student.named_parameters() if weight.grad is not None}
 
 
 def whole_run(path: Path, folder: Path, steps: int, dropout: float, team: Team, tick: Any = None) -> Any:
@@ -47,7 +49,7 @@ def whole_run(path: Path, folder: Path, steps: int, dropout: float, team: Team, 
         return asked[-1]
 
     trained: Trained = train_student(student, make_lists(student), plan, measure, folder, tick)
-    return trained, flat(student)
+    return trained, flat(student).numpy()
 
 
 def killed_run(path: Path, folder: Path, team: Team, tick: Any) -> Any:
