@@ -4,12 +4,22 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from crews import killed_run, one_step, whole_run
+from tiny import sentences
+from tiny_corpus import make_corpus
 from training import Killed, timeless
 
 from models.crew import in_crew
+from models.runtime import Runtime
+from models.student import Student
 from models.team import ALONE, Team
+from tasks.baseline.settings import StudentSettings
+from tasks.baseline.systems import base_student
+from tasks.warmup.settings import Warmup
+from tasks.warmup.warming import warm_student
+from tasks.where import Where
 
 
 def nothing(count: int) -> None:
@@ -54,6 +64,29 @@ def test_what_is_wrong_in_one_process_is_raised_and_the_run_goes_on_as_if_nothin
     assert ticks[0] >= 2
     whole, theirs = in_crew(2, "cpu", partial(whole_run, tiny_student, tmp_path / "whole", 6, 0.1), nothing)
     assert timeless(resumed) == timeless(whole) and np.array_equal(ours, theirs)
+
+
+@pytest.mark.slow
+def test_a_step_trains_in_as_many_processes_as_the_run_was_given(tiny_student: Path, tmp_path: Path) -> None:
+    """Where it runs is no part of what it is: one name, and weights that agree up to rounding."""
+    queries, passages = sentences(24, seed=1), sentences(24, seed=2)
+    splits = {text: "dev" if number % 3 == 0 else "train" for number, text in enumerate(queries)}
+    labels = [(query, passage, 1) for query, passage in zip(queries, passages, strict=True)]
+    settings = Warmup(steps=4, batch=8, lr=1e-3, dropout=0.0, evaluate_every=4)
+    made = []
+    for processes in (1, 2):
+        home = tmp_path / str(processes)
+        where = Where(home=home, device="cpu", precision="fp32", threads=2, processes=processes)
+        corpus = make_corpus(where.artifacts_path, passages, splits, labels)
+        base = base_student(where, StudentSettings(model=str(tiny_student)))
+        made.append(warm_student(where, corpus, base, settings, 0, "nDCG@10"))
+    one, two = made
+    assert one.fingerprint == two.fingerprint and (one.facts["processes"], two.facts["processes"]) == (1, 2)
+    histories = [pl.read_parquet(each.file("history.parquet")) for each in made]
+    assert histories[1]["step"].to_list() == histories[0]["step"].to_list()
+    losses = [history["loss"].drop_nulls().to_list() for history in histories]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3) and len(losses[0]) > 0
+    assert Student.load(two.file("model"), Runtime("cpu", "fp32", 1)).dimension == 32
 
 
 def test_a_batch_smaller_than_the_team_is_refused_and_chunks_are_enough_for_all() -> None:
