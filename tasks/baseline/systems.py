@@ -108,7 +108,8 @@ def describe_student(path: Path) -> dict[str, Any]:
     from models.folder import parts, read_json
 
     model = read_json(path / "config_sentence_transformers.json")
-    first = parts(path)[0].folder
+    modules = parts(path)
+    first = next((part for part in modules if part.route == "document"), modules[0]).folder  # of a Router: passages'
     lengths = (
         read_json(first / "sentence_bert_config.json").get("max_seq_length"),
         read_json(first / "tokenizer_config.json").get("model_max_length"),
