@@ -55,7 +55,10 @@ class Recipe(Named):
                 "listwise_steps": _part(self.teach.listwise_steps, share),
             },
             "mining": {"query_share": self.mining.query_share * share},
-            "training": {"steps": _part(self.training.steps, share)},
+            "training": {
+                "steps": _part(self.training.steps, share),
+                "clusters": _part(self.training.clusters, share),
+            },
         }
         for name, changes in sections.items() if share < 1 else ():
             object.__setattr__(self, name, getattr(self, name).model_copy(update=changes))

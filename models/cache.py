@@ -1,8 +1,9 @@
 """From a loss over a whole batch to gradients, chunk by chunk: with one graph, or with a gradient cache.
 
 The cache (GradCache, arXiv 2101.06983) runs every chunk without a graph, differentiates the loss with respect to the
-outputs alone, and runs each chunk again, under the random state it had, to pass its share of that gradient on. Memory
-is bounded by the chunk, whatever the loss; loss and gradients are those of the plain way.
+outputs alone, and runs each chunk again, under the random state it had, to pass its share of that gradient on. The last
+chunk of all keeps its graph and is run once. Memory is bounded by the chunk, whatever the loss; loss and gradients are
+those of the plain way.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +12,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from models.team import ALONE, Team
 
 RandomState = tuple[Tensor, ...]
 LossOf = Callable[..., Tensor]
@@ -30,7 +33,12 @@ class Group(NamedTuple):
 
 
 def backward(
-    groups: Sequence[Group], loss_of: LossOf, device: str, cached: bool = False, within: Within = nullcontext
+    groups: Sequence[Group],
+    loss_of: LossOf,
+    device: str,
+    cached: bool = False,
+    within: Within = nullcontext,
+    team: Team = ALONE,
 ) -> float:
     """Compute a loss over the outputs of groups and add its gradients to the model's parameters.
 
@@ -40,52 +48,72 @@ def backward(
         device: Where the model is, whose random state is kept with each chunk.
         cached: Bound memory by the chunk, at the price of a second forward.
         within: What all chunks' forwards run in, where nothing is cached: one autocast casts each weight once.
+        team: Whose processes share the chunks; the loss is over the outputs of all.
 
     Returns:
         The loss.
     """
-    if not cached:
-        with within():
-            outputs = [_ordered([group.run(chunk) for chunk in group.chunks], group.chunks) for group in groups]
-        loss = loss_of(*outputs)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return float(loss.detach())
-    states: list[list[RandomState]] = []
-    leaves: list[Tensor] = []
-    for group in groups:
-        outputs, before = _run_without_graph(group, device)
-        leaves.append(_ordered(outputs, group.chunks).requires_grad_())
-        states.append(before)
-    loss = loss_of(*leaves)
+    if cached:
+        return _backward_cached(groups, loss_of, device, team)
+    with within():
+        outputs = [team.whole([group.run(chunk) for chunk in team.own(group.chunks)], group.chunks) for group in groups]
+    loss = loss_of(*outputs)
     loss.backward()  # type: ignore[no-untyped-call]
-    for group, leaf, before in zip(groups, leaves, states, strict=True):
-        if leaf.grad is not None:
-            _run_again(group, leaf.grad, before, device)
     return float(loss.detach())
 
 
-def _run_without_graph(group: Group, device: str) -> tuple[list[Tensor], list[RandomState]]:
-    """Outputs of every chunk and the random state before each."""
+def _backward_cached(groups: Sequence[Group], loss_of: LossOf, device: str, team: Team) -> float:
+    leaves: list[Tensor] = []
+    looks: list[_Look] = []
+    for number, group in enumerate(groups):
+        look = _look(group, team.own(group.chunks), device, keep=number == len(groups) - 1)
+        leaves.append(team.whole(look.outputs, group.chunks).requires_grad_())
+        looks.append(look)
+    loss = loss_of(*leaves)
+    loss.backward()  # type: ignore[no-untyped-call]
+    for leaf, look in reversed(list(zip(leaves, looks, strict=True))):
+        if leaf.grad is not None:
+            _pass_on(look, leaf.grad, device)
+    return float(loss.detach())
+
+
+class _Look(NamedTuple):
+    """A group's chunks that were run without a graph, but the last one of all, whose graph is worth keeping.
+
+    Attributes:
+        run: The group's.
+        chunks: Those of this process.
+        outputs: Of each, without a graph.
+        before: The random state before each that has to be run again.
+        kept: Outputs of the last chunk with their graph; nothing where every chunk has to be run again.
+    """
+
+    run: Callable[[list[int]], Tensor]
+    chunks: Sequence[list[int]]
+    outputs: list[Tensor]
+    before: list[RandomState]
+    kept: list[Tensor]
+
+
+def _look(group: Group, chunks: Sequence[list[int]], device: str, keep: bool) -> _Look:
+    """Run a group's chunks; with `keep` the last one with a graph: one is alive at a time either way."""
     outputs, before = [], []
     with torch.no_grad():
-        for chunk in group.chunks:
+        for chunk in chunks[:-1] if keep else chunks:
             before.append(_random_state(device))
             outputs.append(group.run(chunk))
-    return outputs, before
+    kept = [group.run(chunks[-1])] if keep else []
+    return _Look(group.run, chunks, [*outputs, *(each.detach() for each in kept)], before, kept)
 
 
-def _run_again(group: Group, gradient: Tensor, before: list[RandomState], device: str) -> None:
-    """Run every chunk as it ran before, with a graph, and send its rows of the gradient through."""
+def _pass_on(look: _Look, gradient: Tensor, device: str) -> None:
+    """Send a group's gradient through the graph that was kept, then through every other chunk, run as it ran before."""
+    if look.kept:
+        torch.autograd.backward(look.kept.pop(), gradient[look.chunks[-1]])
     with torch.random.fork_rng(devices=[torch.device(device)] if _on_cuda(device) else []):
-        for chunk, state in zip(group.chunks, before, strict=True):
+        for chunk, state in zip(look.chunks, look.before, strict=False):  # the kept one has none
             _set_random_state(state, device)
-            torch.autograd.backward(group.run(chunk), gradient[chunk])
-
-
-def _ordered(outputs: list[Tensor], chunks: Sequence[list[int]]) -> Tensor:
-    """Join the outputs of chunks in the order of the inputs."""
-    places = torch.tensor([number for chunk in chunks for number in chunk])
-    return torch.cat(outputs)[torch.argsort(places).to(outputs[0].device)]
+            torch.autograd.backward(look.run(chunk), gradient[chunk])
 
 
 def _on_cuda(device: str) -> bool:

@@ -31,17 +31,20 @@ class Checkpoints:
     files of their own and stay as long as a saved state names them.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, identity: Mapping[str, Any], writes: bool = True) -> None:
         """Open a folder.
 
         Args:
             folder: Made where it isn't there.
             identity: What the run is of (plan, data, starting weights), as JSON values.
+            writes: False only reads, where another process of the same run writes.
 
         Raises:
             ValueError: The folder holds another run.
         """
-        self.folder = folder
+        self.folder, self.writes = folder, writes
+        if not writes:
+            return
         folder.mkdir(parents=True, exist_ok=True)
         mine = json.dumps(identity, sort_keys=True, indent=1)
         path = folder / "identity.json"
@@ -55,6 +58,8 @@ class Checkpoints:
 
     def keep_best(self, step: int, model: Tensors) -> None:
         """Keep the weights of the best step; those of a saved state's best step stay beside."""
+        if not self.writes:
+            return
         with _beside(self._best(step)) as beside:
             save_file(_apart(model), beside)
         self._drop_weights_but(step)
@@ -66,6 +71,8 @@ class Checkpoints:
 
     def save(self, step: int, best_step: int, saved: Saved) -> None:
         """Save the whole state after a step and drop the one before."""
+        if not self.writes:
+            return
         with _beside(self.folder / f"state-{step}") as beside:
             beside.mkdir()
             save_file(_apart(saved.model), beside / "model.safetensors")
@@ -88,6 +95,8 @@ class Checkpoints:
 
     def finish(self, progress: Mapping[str, Any]) -> None:
         """Say that the run is over; only the best weights stay."""
+        if not self.writes:
+            return
         with _beside(self.folder / "finished.json") as beside:
             beside.write_text(json.dumps(progress), "utf-8")
         for state in self._states():

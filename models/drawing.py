@@ -1,4 +1,4 @@
-"""How the candidates of a list are drawn."""
+"""How the lists of a batch and the candidates of a list are drawn."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -39,6 +39,29 @@ class Draw:
             raise ValueError(f"a batch needs at least one list of one candidate, got {self.batch} × {self.length}")
         if not 1 <= self.positives <= self.length:
             raise ValueError(f"a list of {self.length} candidates cannot hold {self.positives} positives")
+
+
+def shuffled(count: int, batch: int, clusters: Rows, generator: np.random.Generator) -> Rows:
+    """Order the lists of an epoch, which batches are then cut from.
+
+    Args:
+        count: Lists, L.
+        batch: Lists of a batch.
+        clusters: The cluster of each, (L,): as many batches as can be hold one cluster each, what is left over is
+            mixed (TAS-B's topic-aware batches, arXiv 2104.06967). Empty: lists are mixed at random.
+        generator: Draws.
+    """
+    order: Rows = generator.permutation(count)
+    if not len(clusters):
+        return order
+    order = order[np.argsort(clusters[order], kind="stable")]
+    topics = np.split(order, np.cumsum(np.unique(clusters, return_counts=True)[1])[:-1])
+    whole = [topic[: len(topic) // batch * batch] for topic in topics]
+    rest = generator.permutation(np.concatenate([topic[len(topic) // batch * batch :] for topic in topics]))
+    fits = len(rest) // batch * batch
+    batches = np.concatenate([*whole, rest[:fits]]).reshape(-1, batch)
+    generator.shuffle(batches)
+    return np.concatenate([batches.ravel(), rest[fits:]])
 
 
 def choose(

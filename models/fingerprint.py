@@ -47,6 +47,8 @@ def fingerprint_folder(path: Path) -> str:
 
 def _module(part: Part) -> dict[str, Any]:
     content: dict[str, Any] = {"kind": part.kind, "tensors": _tensors(part.weights)}
+    if part.route:
+        content["route"] = part.route
     config = read_json(part.folder / "config.json")
     if "auto_map" in config:
         content["code"] = _code(part.folder)

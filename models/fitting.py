@@ -177,8 +177,9 @@ def fit(model: Trainable, plan: Plan, work: Work, state_dir: Path, tick: Tick | 
         FloatingPointError: A loss, gradient or measure is not a number; names the step.
         ValueError: The folder holds another run.
     """
-    kept = Checkpoints(state_dir, _identity(model, plan, work))
-    over = kept.finished()
+    team = model.runtime.team
+    kept = Checkpoints(state_dir, _identity(model, plan, work), writes=team.rank == 0)
+    over = team.told(kept.finished)  # no process reads before the first one has found the folder to be this run's
     if over is not None:
         progress = Progress(**over)
         _tell(tick, progress.step)
@@ -244,9 +245,11 @@ def take_step(model: Trainable, optimizer: torch.optim.AdamW, plan: Plan, descen
     """Take one optimiser step."""
     model.train()
     optimizer.zero_grad(set_to_none=True)
-    with seeded(model.runtime.device, plan.seed, progress.step):
+    team = model.runtime.team
+    with seeded(model.runtime.device, plan.seed, progress.step, *([team.rank] if team.rank else [])):
         loss, tokens = descend(progress.step)
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    team.add_up(parameters)
     norm = float(nn.utils.clip_grad_norm_(parameters, plan.clip or math.inf))
     if not (math.isfinite(loss) and math.isfinite(norm)):
         raise FloatingPointError(
@@ -267,7 +270,7 @@ def _look(model: Trainable, plan: Plan, work: Work, kept: Checkpoints, progress:
     measure, due = None, plan.looks_at(step)
     if due:
         model.eval()
-        measure = float(work.evaluate())
+        measure = model.runtime.team.told(lambda: float(work.evaluate()))
         if not math.isfinite(measure):
             raise FloatingPointError(f"step {step}: the dev measure is {measure}; no best checkpoint can be chosen")
         better = step == 0 or measure > progress.best_measure

@@ -10,10 +10,11 @@ PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 @dataclass(frozen=True)
 class Part:
-    """One module of a model: the name of its class and the folder of its files."""
+    """One module of a model: the name of its class, the folder of its files, and the route of a Router it is on."""
 
     kind: str
     folder: Path
+    route: str = ""
 
     @property
     def weights(self) -> list[Path]:
@@ -22,7 +23,9 @@ class Part:
 
 
 def parts(path: Path) -> list[Part]:
-    """List a model's modules in the order they run; a folder without a list is one transformer.
+    """List a model's modules in the order they run, those of a Router route by route.
+
+    A folder without a list is one transformer; a module that two routes share is there twice.
 
     Raises:
         FileNotFoundError: It is no model's folder.
@@ -35,11 +38,26 @@ def parts(path: Path) -> list[Part]:
                 f"{path}: there is no modules.json and no config.json, so this is no model's folder"
             )
         return [Part("Transformer", path)]
-    found = [Part(entry["type"].rpartition(".")[2], path / entry["path"]) for entry in read_json(listing)]
+    found = [
+        part
+        for entry in read_json(listing)
+        for part in _routed(Part(entry["type"].rpartition(".")[2], path / entry["path"]))
+    ]
     for part in found:
         if not part.folder.resolve().is_relative_to(path.resolve()):
             raise ValueError(f"{listing}: the module folder {part.folder} lies outside of the model")
     return found
+
+
+def _routed(part: Part) -> list[Part]:
+    """The modules of a Router's routes in its place; any other module as it is."""
+    router = read_json(part.folder / "router_config.json") if part.kind == "Router" else {}
+    types = {name: kind.rpartition(".")[2] for name, kind in router.get("types", {}).items()}
+    return [
+        Part(types[name], part.folder / name, route)
+        for route, names in router.get("structure", {}).items()
+        for name in names
+    ] or [part]
 
 
 def read_json(path: Path) -> Any:

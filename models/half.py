@@ -49,21 +49,37 @@ def half_copy(module: nn.Module) -> nn.Module:
     """
     twin = copy(module)
     twin._modules = {name: None if child is None else deepcopy(child) for name, child in module._modules.items()}
-    heads = [head for child in twin._modules.values() if child is not None for head in heads_of(child)]
+    children = [child for child in twin._modules.values() if child is not None]
+    for child in children:
+        merge_adapters(child)
+    heads = [head for child in children for head in heads_of(child)]
     for head in heads:
         _part(head, twin)
-    exact = {id(weight) for head in heads for weight in head.parameters()}
-    for weight in twin.parameters():
-        weight.requires_grad_(False)
-        if id(weight) not in exact:
-            weight.data = weight.data.to(torch.bfloat16)
+    _to_bf16(twin, {id(weight) for head in heads for weight in head.parameters()})
     for head in heads:
         head.register_forward_pre_hook(to_float32)
-    if packing_works():
-        for child in twin._modules.values():
-            if child is not None and next(child.parameters()).device.type == "cpu":
-                _pack(child)
+    for child in children if packing_works() else ():
+        if next(child.parameters()).device.type == "cpu":
+            _pack(child)
     return twin.eval()
+
+
+def merge_adapters(module: nn.Module, keep: bool = True) -> None:
+    """Replace the layers under a module that `models.lora` adapted by plain ones, in place.
+
+    Args:
+        module: Where to look.
+        keep: Add what was learned to the plain layers' weights; else forget it.
+    """
+    for name, child in list(module.named_children()):
+        adapter: Any = child
+        if hasattr(adapter, "get_base_layer") and hasattr(adapter, "merge"):
+            if keep:
+                with torch.no_grad():
+                    adapter.merge()
+            setattr(module, name, adapter.get_base_layer())
+        else:
+            merge_adapters(child, keep)
 
 
 def heads_of(transformer: nn.Module) -> list[nn.Module]:
@@ -72,6 +88,14 @@ def heads_of(transformer: nn.Module) -> list[nn.Module]:
     if not prefix or prefix not in transformer._modules:
         return []
     return [child for name, child in transformer._modules.items() if name != prefix and child is not None]
+
+
+def _to_bf16(module: nn.Module, but: set[int]) -> None:
+    """Freeze a module's weights, in bf16 all those whose id isn't among these."""
+    for weight in module.parameters():
+        weight.requires_grad_(False)
+        if id(weight) not in but:
+            weight.data = weight.data.to(torch.bfloat16)
 
 
 def _part(head: nn.Module, whole: nn.Module) -> None:

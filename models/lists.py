@@ -1,7 +1,8 @@
 """What a training run draws from: arrays of lists, and batches drawn afresh from them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from dataclasses import field as dataclass_field
 from enum import IntEnum
 from functools import cached_property
 from hashlib import blake2b
@@ -10,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.drawing import Draw, Floats, Rows, choose
+from models.drawing import Draw, Floats, Rows, choose, shuffled
 
 Flags = NDArray[np.bool_]
 Tokens = Sequence[Sequence[int]]
@@ -79,6 +80,7 @@ class TrainingLists:
         targets: The teacher's logit of each; NaN where there is none.
         known: Positives of any query, as sorted `query row * P + passage row`.
         approved: Pairs that the teacher approves, in the same form; no query of a batch takes them as negatives.
+        clusters: Cluster of each list, (L,), where a batch is drawn from one; empty where lists are mixed.
     """
 
     query_tokens: Tokens
@@ -90,6 +92,7 @@ class TrainingLists:
     targets: Floats
     known: Rows
     approved: Rows
+    clusters: Rows = dataclass_field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         if not len(self.queries) == len(self.query_tokens) == len(self.starts) - 1:
@@ -99,6 +102,8 @@ class TrainingLists:
             )
         if not len(self.passages) == len(self.roles) == len(self.targets) == int(self.starts[-1]):
             raise ValueError("passages, roles and targets have different lengths; scores would go to other passages")
+        if len(self.clusters) not in (0, len(self.queries)):
+            raise ValueError(f"{len(self.clusters)} clusters are told of {len(self.queries)} lists; each needs one")
         if len(np.unique(self.queries)) != len(self.queries):
             raise ValueError("a query has two lists; one would take the other's positives for negatives")
         keys = np.sort(self._keys)
@@ -145,16 +150,15 @@ class TrainingLists:
         """Keep some of the lists, by a mask (L,)."""
         held = np.repeat(keep, np.diff(self.starts))
         starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[keep])]).astype(np.int64)
-        return type(self)(
+        return replace(
+            self,
             query_tokens=[tokens for tokens, kept in zip(self.query_tokens, keep, strict=True) if kept],
-            passage_tokens=self.passage_tokens,
             queries=self.queries[keep],
             starts=starts,
             passages=self.passages[held],
             roles=self.roles[held],
             targets=self.targets[held],
-            known=self.known,
-            approved=self.approved,
+            clusters=self.clusters[keep] if len(self.clusters) else self.clusters,
         )
 
     def candidates(self, soft: bool) -> Rows:
@@ -188,7 +192,7 @@ class TrainingLists:
         if not len(self):
             raise ValueError("there are no lists to draw from; without a labelled train query nothing can be learned")
         epoch, place = divmod(step, self.batches(draw))
-        order = np.random.default_rng([draw.seed, 0, epoch]).permutation(len(self))
+        order = shuffled(len(self), draw.batch, self.clusters, np.random.default_rng([draw.seed, 0, epoch]))
         lists = order[place * draw.batch : (place + 1) * draw.batch]
         generator = np.random.default_rng([draw.seed, 1, step])
         picked = [self._pick(int(number), draw, generator) for number in lists]

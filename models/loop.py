@@ -13,9 +13,10 @@ from models.cache import Group, backward
 from models.drawing import Draw, Pick
 from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Batch, TrainingLists
+from models.lora import Lora, adapted
 from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.scales import scale_warnings
-from models.student import Student
+from models.student import Side, Student
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,9 @@ class StudentPlan(Plan):
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
         pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
+        clusters: Topics of queries, one of which a batch is drawn from; 0 mixes them. Whoever makes the lists reads it.
         dimensions: The first numbers of vectors that have to rank as all of them do (Matryoshka, arXiv 2205.13147).
+        lora: Small matrices that learn in place of the transformer's weights; None trains every weight.
     """
 
     length: int = 8
@@ -38,7 +41,9 @@ class StudentPlan(Plan):
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
     pick: Pick = "random"
+    clusters: int = 0
     dimensions: tuple[int, ...] = ()
+    lora: Lora | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +96,8 @@ def train_student(
     for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
         logger.warning(warning)
     work = Work(descent(student, lists, plan), lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
-    return fit(student, plan, work, state_dir, tick)
+    with adapted(student, plan.lora, plan.seed):
+        return fit(student, plan, work, state_dir, tick)
 
 
 def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descend:
@@ -102,7 +108,7 @@ def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descen
         loss_of = partial(batch_loss, student, plan, batch)
         groups = chunked(student, batch, plan.chunk_tokens)
         runtime = student.runtime
-        return backward(groups, loss_of, runtime.device, plan.cache, runtime.learning), batch.tokens
+        return backward(groups, loss_of, runtime.device, plan.cache, runtime.learning, runtime.team), batch.tokens
 
     return descend
 
@@ -152,16 +158,22 @@ def scored(batch: Batch, scores: Tensor, in_batch: bool) -> tuple[Scored, Scored
 
 
 def chunked(student: Student, batch: Batch, budget: int) -> list[Group]:
-    """Cut a batch's queries and passages, each for themselves, into chunks of about `budget` tokens."""
-    groups = []
-    for tokens in (batch.queries, batch.passages):
-        run = partial(_embed, student, tokens)
-        groups.append(Group(run, student.learning_chunks([len(row) for row in tokens], budget)))
+    """Cut a batch's queries and passages, each for themselves, into chunks of about `budget` tokens.
+
+    Where several processes share the work, there is a chunk for each at least.
+    """
+    groups, team = [], student.runtime.team
+    sides: tuple[tuple[Side, list[Sequence[int]]], ...] = (("query", batch.queries), ("passage", batch.passages))
+    for side, tokens in sides:
+        run = partial(_embed, student, side, tokens)
+        lengths = [len(row) for row in tokens]
+        share = min(budget, max(1, -(-sum(lengths) // team.size)))
+        groups.append(Group(run, team.enough(student.learning_chunks(lengths, share))))
     return groups
 
 
-def _embed(student: Student, tokens: Sequence[Sequence[int]], numbers: list[int]) -> Tensor:
-    return student.embed([tokens[number] for number in numbers])
+def _embed(student: Student, side: Side, tokens: Sequence[Sequence[int]], numbers: list[int]) -> Tensor:
+    return student.embed([tokens[number] for number in numbers], side)
 
 
 def _refuse_unfit(lists: TrainingLists, plan: StudentPlan) -> None:

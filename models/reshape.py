@@ -1,6 +1,7 @@
-"""Other students out of one: fewer layers, or weights from scratch."""
+"""Other students out of one: fewer layers, weights from scratch, or a tower for queries and one for passages."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -19,7 +20,11 @@ def cut_layers(student: Student, layers: Sequence[int]) -> None:
     Raises:
         ValueError: The numbers are not rising or not there, or the transformer does not keep its layers in one list.
     """
-    transformer = student.model[0].auto_model
+    for tower in student.towers:
+        _cut(tower.first.auto_model, layers)
+
+
+def _cut(transformer: Any, layers: Sequence[int]) -> None:
     config = transformer.config
     count = int(config.num_hidden_layers)
     if list(layers) != sorted(set(layers)) or not layers or not 0 <= layers[0] <= layers[-1] < count:
@@ -47,15 +52,41 @@ def start_anew(student: Student, seed: int) -> None:
         student: Changed in place; tokenizer, pooling and similarity stay.
         seed: What is drawn follows from it alone.
     """
-    transformer = student.model[0].auto_model
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        fresh = type(transformer)(transformer.config)
-        transformer.load_state_dict(fresh.state_dict())
-        for part in list(student.model)[1:]:
-            for module in part.modules():
-                if callable(reset := getattr(module, "reset_parameters", None)):
-                    reset()
+    for tower in student.towers:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)  # two towers start alike
+            transformer = tower.first.auto_model
+            transformer.load_state_dict(type(transformer)(transformer.config).state_dict())
+            for part in tower.after:
+                for module in part.modules():
+                    if callable(reset := getattr(module, "reset_parameters", None)):
+                        reset()
+
+
+def part_towers(student: Student) -> Student:
+    """Give queries and passages a tower each, both starting as the student's; one that has two stays as it is.
+
+    Args:
+        student: Its modules become those of the passages' tower.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Router
+
+    if len(student.towers) > 1:
+        return student
+    modules = list(student.model)
+    outer = [module for module in modules[1:] if type(module).__name__ == "Normalize"]
+    inner = [module for module in modules if module not in outer]
+    model = SentenceTransformer(
+        modules=[Router.for_query_document([deepcopy(module) for module in inner], inner), *outer],
+        device=student.runtime.device,
+        prompts=student.model.prompts,
+        similarity_fn_name=student.model.similarity_fn_name,
+    )
+    parted = Student(model, student.runtime)
+    parted.query_prompt, parted.passage_prompt = student.query_prompt, student.passage_prompt
+    parted.eval()
+    return parted
 
 
 def _stack(transformer: Any, count: int) -> tuple[nn.Module, str]:

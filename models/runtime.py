@@ -10,6 +10,8 @@ from typing import Literal
 
 import torch
 
+from models.team import ALONE, Team
+
 Precision = Literal["fp32", "bf16"]
 
 
@@ -21,11 +23,13 @@ class Runtime:
         device: "cpu", "cuda" (with or without an index) or "mps".
         precision: Arithmetic of the transformer; pooling, heads, losses and weights stay in float32.
         threads: Threads of torch; FAISS is given the same number where an index is made.
+        team: The processes that train together, and which of them this is.
     """
 
     device: str
     precision: Precision
     threads: int
+    team: Team = ALONE
 
     @property
     def batch_tokens(self) -> int:
@@ -63,7 +67,7 @@ class Runtime:
         return torch.autocast(torch.device(self.device).type, dtype=torch.bfloat16)
 
 
-def configure(device: str = "auto", precision: str = "auto", threads: int = 0) -> Runtime:
+def configure(device: str = "auto", precision: str = "auto", threads: int = 0, team: Team = ALONE) -> Runtime:
     """Settle device, precision and threads for this process; the one place that sets thread counts.
 
     Torch is imported before FAISS everywhere, because two OpenMP runtimes in the other order
@@ -72,23 +76,26 @@ def configure(device: str = "auto", precision: str = "auto", threads: int = 0) -
     Args:
         device: "auto" takes a GPU where torch sees one; else a torch device name.
         precision: "auto" takes bf16 where CPU or GPU computes it natively; else "fp32" or "bf16".
-        threads: 0 takes every core that this process may use.
+        threads: 0 takes every core that this process may use; the processes of a team share them.
+        team: The processes that train together; each takes a GPU of its own.
 
     Raises:
         ValueError: The device is not there, or a name is unknown.
     """
-    chosen = _device(device)
+    chosen = settled_device(device)
     if precision not in ("auto", "fp32", "bf16"):
         raise ValueError(f"precision {precision!r} is unknown; it is auto, fp32 or bf16")
     if threads < 0:
         raise ValueError(f"threads must be 0 (every core) or more, got {threads}")
-    count = threads or available_cores()
+    if team.size > 1 and torch.device(chosen).type == "cuda":
+        chosen = f"cuda:{team.rank}"
+    count = max(1, (threads or available_cores()) // team.size)
     os.environ.setdefault("RAYON_NUM_THREADS", str(count))
     torch.set_num_threads(count)
     if "faiss" in sys.modules:
         sys.modules["faiss"].omp_set_num_threads(count)
     bf16 = precision == "bf16" or (precision == "auto" and native_bf16(chosen))
-    return Runtime(chosen, "bf16" if bf16 else "fp32", count)
+    return Runtime(chosen, "bf16" if bf16 else "fp32", count, team)
 
 
 def available_cores() -> int:
@@ -137,7 +144,8 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _device(name: str) -> str:
+def settled_device(name: str) -> str:
+    """Find the device that a name stands for, or refuse the name."""
     if name == "auto":
         if torch.cuda.is_available():
             return "cuda"

@@ -29,7 +29,7 @@ def size_of(path: Path) -> Size:
         ValueError: No module says how many numbers a vector has.
     """
     total, dimension = 0, 0
-    for part in parts(path):
+    for part in {part.folder: part for part in parts(path)}.values():
         total += 4 * sum(map(_numbers, part.weights))
         total += sum(file.stat().st_size for name in ("*.json", "*.txt") for file in part.folder.glob(name))
         config = read_json(part.folder / "config.json")

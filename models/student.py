@@ -14,7 +14,9 @@ from torch.nn import functional
 from models.batching import ahead, full_chunks, pad
 from models.folder import refuse_pickles
 from models.refusals import refuse_beyond_positions
+from models.routes import Side, refuse_unfit, towers_of, with_normalize
 from models.runtime import Runtime, quiet
+from models.tower import Tower
 from models.wrapped import PROBES, Tick, Wrapped
 
 WINDOW = 16384
@@ -39,15 +41,20 @@ class Encoded:
 class Student(Wrapped):
     """A SentenceTransformer, read by token lists so that training and inference choose their own batches.
 
+    Queries and passages go through the same tower, or, where the model begins with a Router, each through its own.
+
     Attributes:
         model: The SentenceTransformer, weights in float32.
         runtime: Device, precision and threads.
+        tower: Who reads queries, and who reads passages.
         query_prompt: Put before every query, in training, mining, evaluation and serving alike.
         passage_prompt: Put before every passage.
     """
 
     def __init__(self, model: Any, runtime: Runtime) -> None:
-        super().__init__(model, runtime)
+        sides = towers_of(model, runtime)
+        super().__init__(model, runtime, list(dict.fromkeys(sides.values())))
+        self.tower = sides
         self.query_prompt = _prompt(model, ["query"])
         self.passage_prompt = _prompt(model, PASSAGE_NAMES)
 
@@ -84,11 +91,13 @@ class Student(Wrapped):
                 trust_remote_code=trust_remote_code,
                 local_files_only=True,
             ).float()
-        if max_length is not None:
-            model.max_seq_length = max_length
-        _refuse_unfit(path, model)
-        refuse_beyond_positions(path, model, int(model.max_seq_length))
-        student = cls(_with_normalize(model), runtime)
+        model.eval()  # the library evaluates its modules only
+        refuse_unfit(path, model)
+        student = cls(with_normalize(model), runtime)
+        for tower in student.towers:
+            if max_length is not None:
+                tower.first.max_seq_length = max_length
+            refuse_beyond_positions(path, tower.first, tower.max_length)
         student._set_prompts(prompts or {})
         student._refuse_other_tokens(path)
         return student
@@ -105,8 +114,8 @@ class Student(Wrapped):
 
     @property
     def max_length(self) -> int:
-        """Tokens kept of a text, special tokens included."""
-        return int(self.model.max_seq_length)
+        """Tokens kept of a passage, special tokens included; of a query too where both share a tower."""
+        return self.tower["passage"].max_length
 
     def query_text(self, text: str) -> str:
         """Write a query as the model reads it."""
@@ -118,22 +127,24 @@ class Student(Wrapped):
 
     def tokenize_queries(self, texts: Sequence[str]) -> list[list[int]]:
         """Turn queries into token lists: prompt and special tokens included, cut at the maximum length."""
-        return self._tokenize([self.query_text(text) for text in texts])[0]
+        return self._tokenize("query", [self.query_text(text) for text in texts])[0]
 
     def tokenize_passages(self, texts: Sequence[str]) -> list[list[int]]:
         """Turn passages into token lists: prompt and special tokens included, cut at the maximum length."""
-        return self._tokenize([self.passage_text(text) for text in texts])[0]
+        return self._tokenize("passage", [self.passage_text(text) for text in texts])[0]
 
-    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+    def embed(self, tokens: Sequence[Sequence[int]], side: Side = "passage") -> Tensor:
         """Give token lists vectors, with gradient and in the runtime's precision.
 
         Args:
             tokens: N token lists, padded here to the longest.
+            side: Whose tower reads them, where queries and passages have one each.
 
         Returns:
             (N, d) float32 on the runtime's device; of unit length where the similarity is cosine.
         """
-        return self._finish(self._learn(self._features(tokens), [len(row) for row in tokens]))
+        tower = self.tower[side]
+        return self._finish(tower, self._learn(tower, self._features(tower, tokens), [len(row) for row in tokens]))
 
     def scores(self, queries: Tensor, passages: Tensor, dimension: int | None = None) -> Tensor:
         """Compare vectors that `embed` made, or their first numbers: (B, d) and (N, d) give (B, N) similarities.
@@ -159,7 +170,7 @@ class Student(Wrapped):
             batch_tokens: Padded tokens per batch; None takes what suits the device.
             tick: Told how many texts were done, after every batch.
         """
-        return self._encode([self.query_text(text) for text in texts], batch_tokens, tick)
+        return self._encode("query", [self.query_text(text) for text in texts], batch_tokens, tick)
 
     def encode_passages(
         self, texts: Sequence[str], batch_tokens: int | None = None, tick: Tick | None = None
@@ -171,7 +182,7 @@ class Student(Wrapped):
             batch_tokens: Padded tokens per batch; None takes what suits the device.
             tick: Told how many texts were done, after every batch.
         """
-        return self._encode([self.passage_text(text) for text in texts], batch_tokens, tick)
+        return self._encode("passage", [self.passage_text(text) for text in texts], batch_tokens, tick)
 
     def save(self, path: Path) -> None:
         """Write a SentenceTransformer folder (safetensors) that gives the same vectors anywhere."""
@@ -190,53 +201,57 @@ class Student(Wrapped):
 
     def _refuse_other_tokens(self, path: Path) -> None:
         """Check on two texts that the library would read the very tokens that are made here."""
-        texts = [self.query_text("How do red cats sleep?"), self.passage_text("A cat (felis catus), asleep.")]
-        theirs = self.model.preprocess(texts)
-        read = [
-            ids[mask.bool()].tolist() for ids, mask in zip(theirs["input_ids"], theirs["attention_mask"], strict=True)
+        shown: list[tuple[Side, str, str]] = [
+            ("query", "query", self.query_text("How do red cats sleep?")),
+            ("passage", "document", self.passage_text("A cat (felis catus), asleep.")),
         ]
-        if read != self._tokenize(texts)[0]:
-            raise ValueError(
-                f"{path}: the model's own preprocessing gives other tokens than its tokenizer (a chat template, say); "
-                "a student trained on these would not be the one that is exported"
-            )
+        for side, task, text in shown:
+            theirs = self.model.preprocess([text], task=task)
+            read = theirs["input_ids"][0][theirs["attention_mask"][0].bool()].tolist()
+            if [read] != self._tokenize(side, [text])[0]:
+                raise ValueError(
+                    f"{path}: the model's own preprocessing gives other tokens than its tokenizer (a chat template, "
+                    "say); a student trained on these would not be the one that is exported"
+                )
 
-    def _tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+    def _tokenize(self, side: Side, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Tokenise whole texts, so that their true length is known, and cut only those that are too long."""
         if not texts:
             return [], 0
+        tower = self.tower[side]
         options = {"padding": False, "return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
-        rows = self.model.tokenizer(list(texts), truncation=False, **options)["input_ids"]
-        long = [number for number, row in enumerate(rows) if len(row) > self.max_length]
+        rows = tower.tokenizer(list(texts), truncation=False, **options)["input_ids"]
+        long = [number for number, row in enumerate(rows) if len(row) > tower.max_length]
         if long:
             some = [texts[number] for number in long]
-            cut = self.model.tokenizer(some, truncation=True, max_length=self.max_length, **options)["input_ids"]
+            cut = tower.tokenizer(some, truncation=True, max_length=tower.max_length, **options)["input_ids"]
             for number, row in zip(long, cut, strict=True):
                 rows[number] = row
         return rows, len(long)
 
-    def _encode(self, texts: list[str], batch_tokens: int | None, tick: Tick | None) -> Encoded:
+    def _encode(self, side: Side, texts: list[str], batch_tokens: int | None, tick: Tick | None) -> Encoded:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         budget = self.runtime.batch_tokens if batch_tokens is None else batch_tokens
         n_tokens = truncated = 0
-        with self._inference() as first:
-            for start, rows, cut in ahead(self._windows(texts), self.runtime.overlaps):
+        tower = self.tower[side]
+        with self._inference(tower) as first:
+            for start, rows, cut in ahead(self._windows(side, texts), self.runtime.overlaps):
                 lengths = [len(row) for row in rows]
                 n_tokens, truncated = n_tokens + sum(lengths), truncated + cut
                 for chunk in full_chunks(lengths, budget, self.runtime.width_multiple):
-                    made = self._finish(first(self._features([rows[number] for number in chunk])))
+                    made = self._finish(tower, first(self._features(tower, [rows[number] for number in chunk])))
                     vectors[np.asarray(chunk) + start] = made.cpu().numpy()
                     if tick is not None:
                         tick(len(chunk))
         return Encoded(vectors, n_tokens, truncated)
 
-    def _windows(self, texts: list[str]) -> Iterator[tuple[int, list[list[int]], int]]:
+    def _windows(self, side: Side, texts: list[str]) -> Iterator[tuple[int, list[list[int]], int]]:
         """Tokenise part by part, so that a large corpus is never held as tokens."""
         for start in range(0, len(texts), WINDOW):
-            yield start, *self._tokenize(texts[start : start + WINDOW])
+            yield start, *self._tokenize(side, texts[start : start + WINDOW])
 
-    def _features(self, tokens: Sequence[Sequence[int]]) -> dict[str, Any]:
-        tokenizer = self.model.tokenizer
+    def _features(self, tower: Tower, tokens: Sequence[Sequence[int]]) -> dict[str, Any]:
+        tokenizer = tower.tokenizer
         ids, mask = pad(tokens, tokenizer.pad_token_id, tokenizer.padding_side, self.runtime.width_multiple)
         features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in tokenizer.model_input_names:
@@ -244,14 +259,15 @@ class Student(Wrapped):
         features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
         return {**features, "modality": "text"}
 
-    def _probe(self) -> tuple[Callable[[], dict[str, Any]], list[int]]:
-        tokens = self._tokenize([self.passage_text(text) for text in PROBES])[0]
-        return lambda: self._features(tokens), [len(row) for row in tokens]
+    def _probe(self, tower: Tower) -> tuple[Callable[[], dict[str, Any]], list[int]]:
+        side: Side = "passage" if tower is self.tower["passage"] else "query"
+        tokens = self._tokenize(side, list(PROBES))[0]
+        return lambda: self._features(tower, tokens), [len(row) for row in tokens]
 
-    def _finish(self, features: dict[str, Any]) -> Tensor:
+    def _finish(self, tower: Tower, features: dict[str, Any]) -> Tensor:
         """Run pooling and what follows in float32, whatever the transformer ran in."""
         features["token_embeddings"] = features["token_embeddings"].float()
-        for module in list(self.model)[1:]:
+        for module in tower.after:
             features = module(features)
         vectors: Tensor = features["sentence_embedding"]
         return vectors.float()
@@ -260,33 +276,3 @@ class Student(Wrapped):
 def _prompt(model: Any, names: Sequence[str]) -> str:
     """Take the first prompt that is not empty: libraries write out empty ones beside the author's."""
     return next((model.prompts[name] for name in names if model.prompts.get(name)), "")
-
-
-def _with_normalize(model: Any) -> Any:
-    """Make vectors unit length inside the model where its similarity is cosine, so that what is saved says so."""
-    from sentence_transformers.base.modules import Normalize
-
-    if model.similarity_fn_name == "cosine" and type(model[-1]).__name__ != "Normalize":
-        model.append(Normalize().to(model.device))
-    return model
-
-
-def _refuse_unfit(path: Path, model: Any) -> None:
-    """Refuse models whose vectors would not be what mining and export take them for."""
-    if model.similarity_fn_name not in ("cosine", "dot"):
-        raise ValueError(
-            f"{path}: the model compares vectors by {model.similarity_fn_name}; a student needs cosine or dot, "
-            "because mining searches by inner product"
-        )
-    if model.truncate_dim is not None:
-        raise ValueError(
-            f"{path}: the model cuts vectors to {model.truncate_dim} numbers; save it without truncate_dim"
-        )
-    if type(model[0]).__name__ != "Transformer":
-        raise ValueError(
-            f"{path}: the model begins with {type(model[0]).__name__}; a student begins with a Transformer"
-        )
-    if any(getattr(module, "include_prompt", True) is False for module in model):
-        raise ValueError(
-            f"{path}: the model's pooling leaves the prompt out, which token lists cannot say; not supported"
-        )

@@ -22,6 +22,7 @@ from models.refusals import (
     refuse_unworded,
 )
 from models.runtime import Runtime, quiet
+from models.tower import Tower
 from models.wrapped import PROBES, Tick, Wrapped
 
 
@@ -56,7 +57,7 @@ class Teacher(Wrapped):
     """
 
     def __init__(self, model: Any, runtime: Runtime) -> None:
-        super().__init__(model, runtime)
+        super().__init__(model, runtime, [Tower(list(model), runtime)])
         first, prompt = model[0], model.prompts.get(model.default_prompt_name) or ""
         talks = "message" in first.modality_config
         answers = first.transformer_task in ("text-generation", "any-to-any")
@@ -163,9 +164,10 @@ class Teacher(Wrapped):
         budget = self.runtime.batch_tokens if batch_tokens is None else batch_tokens
         chunks = full_chunks(prepared.lengths.tolist(), budget, self.runtime.width_multiple)
         batches = ((chunk, self._features(prepared.inputs(chunk))) for chunk in chunks)
-        with self._inference() as first:
+        (tower,) = self.towers
+        with self._inference(tower) as first:
             for chunk, features in ahead(batches, self.runtime.overlaps):
-                made = self._finish(first(features)).cpu().numpy()
+                made = self._finish(tower, first(features)).cpu().numpy()
                 _refuse_non_finite(made, [pairs[number] for number in chunk])
                 logits[chunk] = made
                 if tick is not None:
@@ -178,7 +180,8 @@ class Teacher(Wrapped):
 
     def forward(self, inputs: Sequence[PairTokens]) -> Tensor:
         """Give N inputs their logits, (N,) float32, with gradient and in the runtime's precision."""
-        return self._finish(self._learn(self._features(inputs), [len(row.ids) for row in inputs]))
+        (tower,) = self.towers
+        return self._finish(tower, self._learn(tower, self._features(inputs), [len(row.ids) for row in inputs]))
 
     def save(self, path: Path) -> None:
         """Write a CrossEncoder folder (safetensors).
@@ -198,15 +201,15 @@ class Teacher(Wrapped):
         features = {name: value.to(self.runtime.device, non_blocking=True) for name, value in features.items()}
         return {**features, **self._constant}
 
-    def _probe(self) -> tuple[Callable[[], dict[str, Any]], list[int]]:
+    def _probe(self, tower: Tower) -> tuple[Callable[[], dict[str, Any]], list[int]]:
         inputs = self.assemble([(PROBES[0], text) for text in PROBES])
         return lambda: self._features(inputs), [len(row.ids) for row in inputs]
 
-    def _finish(self, features: dict[str, Any]) -> Tensor:
+    def _finish(self, tower: Tower, features: dict[str, Any]) -> Tensor:
         """Run what follows the transformer in float32, whatever the transformer ran in."""
-        name = self.model[0].module_output_name
+        name = tower.first.module_output_name
         features[name] = features[name].float()
-        for module in list(self.model)[1:]:
+        for module in tower.after:
             features = module(features)
         scores: Tensor = features["scores"].float()
         if scores.ndim == 1 or scores.shape[1] == 1:

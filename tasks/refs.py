@@ -6,6 +6,7 @@ from pydantic import Field
 
 from tasks.artifacts import Artifact
 from tasks.settings import Settings
+from tasks.train.settings import Lora
 from tasks.where import Where
 
 __all__ = ["Artifact", "Blend", "Member", "Run", "StudentRef", "TeacherRef"]
@@ -31,6 +32,7 @@ class StudentRef(Settings):
     fingerprint: str = Field(description="Fingerprint of weights, tokenizer, pooling, prompts, similarity, length.")
     path: Path
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
+    lora: Lora = Field(Lora(), description="How it is trained, and whoever is trained from it; no part of what it is.")
 
 
 class Blend(Settings):

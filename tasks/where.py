@@ -17,6 +17,7 @@ class Where(Settings):
         "auto", description="Arithmetic of inference and training; auto takes bf16 where the hardware has it."
     )
     threads: int = Field(0, ge=0, description="Torch and FAISS threads; 0 takes every core.")
+    processes: int = Field(1, ge=1, description="Processes that train a student together, sharing threads or GPUs.")
     batch_tokens: int | None = Field(
         None, ge=16, description="Padded tokens per inference batch; none takes what suits the device."
     )

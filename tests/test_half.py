@@ -24,8 +24,8 @@ needs_packing = pytest.mark.skipif(not ONEDNN, reason="this torch or CPU has no 
 
 def read(student: Student, first: nn.Module) -> torch.Tensor:
     with torch.inference_mode():
-        features = student._features(student.tokenize_passages(sentences(8, seed=6)))
-        return student._finish(first(features))
+        features = student._features(student.towers[0], student.tokenize_passages(sentences(8, seed=6)))
+        return student._finish(student.towers[0], first(features))
 
 
 @needs_packing

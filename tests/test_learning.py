@@ -1,13 +1,17 @@
 """A bf16 copy that learns for a model leaves the model's gradients, weights and layers as training expects them."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from tiny import sentences
 from torch import nn
+from training import PLAN, Killed, by_weights, flat, kill_after, make_lists, timeless
 
 from models.learning import LearningTwin, learning_copy
+from models.loop import train_student
 from models.regime import dropout_of
 from models.runtime import Runtime
 from models.schedule import make_optimizer
@@ -103,3 +107,21 @@ def test_buffers_keep_their_type() -> None:
 @pytest.mark.parametrize("runtime", [EXACT, Runtime("cuda", "bf16", 1)])
 def test_elsewhere_the_model_itself_learns(runtime: Runtime) -> None:
     assert not runtime.learns_by_copy
+
+
+@pytest.mark.parametrize("killed", [2, 5])
+def test_a_killed_run_in_bf16_ends_as_an_uninterrupted_one_to_the_bit(
+    tiny_student: Path, tmp_path: Path, killed: int
+) -> None:
+    """Pitfall 28: a copy that was behind, or ahead of, its source when the state was saved would show here."""
+    plan = replace(PLAN, save_seconds=0.0)
+
+    def run(folder: str, **more: Any) -> tuple[Student, Any]:
+        student = Student.load(tiny_student, Runtime("cpu", "bf16", 1))
+        return student, train_student(student, make_lists(student), plan, by_weights, tmp_path / folder, **more)
+
+    whole, expected = run("whole")
+    with pytest.raises(Killed):
+        run("parts", tick=kill_after(killed))
+    resumed, trained = run("parts")
+    assert timeless(trained) == timeless(expected) and torch.equal(flat(resumed), flat(whole))

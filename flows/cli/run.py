@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
+from flows.cli.options import HERE, Changes, Device, Home, Precision, Processes, RecipeFile, Threads
 from flows.cli.running import run_here
 from flows.cli.terminal import prepare_logs
 
@@ -15,6 +15,7 @@ def run(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    processes: Processes = 1,
 ) -> None:
     """Teach the student: ingest, warm up, then rounds of mining, scoring and training.
 
@@ -28,7 +29,7 @@ def run(
     from tasks.where import Where
 
     loaded = load_recipe(path, settings or [])
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, processes=processes)
     run_here(load_flow, loaded, where)
 
 

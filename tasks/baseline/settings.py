@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from tasks.settings import Settings
+from tasks.train.settings import Lora
 
 
 class StudentSettings(Settings):
@@ -24,10 +25,15 @@ class StudentSettings(Settings):
     init: Literal["trained", "random"] = Field(
         "trained", description="random: keep the architecture and the tokenizer, and start from random weights."
     )
+    towers: Literal[1, 2] = Field(
+        1, description="2: queries and passages get a tower each, both starting as the model; a Router has two anyway."
+    )
     seed: int = Field(0, ge=0, description="Seed of random weights.")
+    lora: Lora = Field(Lora(), description="Train small matrices beside its weights (needs peft); rank 0: all weights.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
 
     @property
     def differs(self) -> bool:
         """Whether it is another student than the model as it comes."""
-        return self.max_length is not None or bool(self.prompts or self.layers) or self.init == "random"
+        changed = self.max_length is not None or bool(self.prompts or self.layers)
+        return changed or self.init == "random" or self.towers == 2

@@ -98,18 +98,27 @@ def fused(first: pl.DataFrame, second: pl.DataFrame, depth: int) -> pl.DataFrame
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """Find the student and name it by its fingerprint.
 
-    Another maximum length, other prompts, fewer layers or random weights make another student: it is saved as a folder
-    of its own, so that every later step, and whoever loads the result, sees the same one.
+    Another maximum length, other prompts, fewer layers, random weights or two towers make another student: it is saved
+    as a folder of its own, so that every later step, and whoever loads the result, sees the same one.
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
+    from models.lora import refuse_without_peft
 
+    if settings.lora.rank:
+        refuse_without_peft()
     path = locate(settings.model, settings.trust_remote_code)
     fingerprint = fingerprint_folder(path)
     if settings.differs:
         path = _changed(where, settings, path, fingerprint).file("model")
         fingerprint = fingerprint_folder(path)
-    return StudentRef(system="base", fingerprint=fingerprint, path=path, trust_remote_code=settings.trust_remote_code)
+    return StudentRef(
+        system="base",
+        fingerprint=fingerprint,
+        path=path,
+        trust_remote_code=settings.trust_remote_code,
+        lora=settings.lora,
+    )
 
 
 def describe_student(path: Path) -> dict[str, Any]:
@@ -117,7 +126,8 @@ def describe_student(path: Path) -> dict[str, Any]:
     from models.folder import parts, read_json
 
     model = read_json(path / "config_sentence_transformers.json")
-    first = parts(path)[0].folder
+    modules = parts(path)
+    first = next((part for part in modules if part.route == "document"), modules[0]).folder  # of a Router: passages'
     lengths = (
         read_json(first / "sentence_bert_config.json").get("max_seq_length"),
         read_json(first / "tokenizer_config.json").get("model_max_length"),
@@ -133,7 +143,7 @@ def describe_student(path: Path) -> dict[str, Any]:
 
 def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Student":
     """Load the student with what the recipe changes about it."""
-    from models.reshape import cut_layers, start_anew
+    from models.reshape import cut_layers, part_towers, start_anew
     from models.student import Student
 
     prompts = cast(Mapping[str, str], settings.prompts)
@@ -142,7 +152,7 @@ def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Stu
         cut_layers(student, settings.layers)
     if settings.init == "random":
         start_anew(student, settings.seed)
-    return student
+    return part_towers(student) if settings.towers == 2 else student
 
 
 def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: str) -> Artifact:
@@ -155,7 +165,7 @@ def _changed(where: Where, settings: StudentSettings, path: Path, fingerprint: s
         _refuse_other_vectors(student, folder / "model", settings)
         return {"model": settings.model, "max_length": student.max_length}
 
-    changes = settings.model_dump(mode="json", exclude={"model", "trust_remote_code"})
+    changes = settings.model_dump(mode="json", exclude={"model", "trust_remote_code", "lora"})
     return make_artifact(where.artifacts_path, "baseline", VERSION, changes, {"student": fingerprint}, build)
 
 
@@ -167,9 +177,11 @@ def _refuse_other_vectors(student: "Student", saved: Path, settings: StudentSett
 
     again = Student.load(saved, student.runtime, trust_remote_code=settings.trust_remote_code)
     texts = ["How do red cats sleep?", "A cat (felis catus), asleep."]
-    apart = float(np.abs(student.encode_passages(texts).vectors - again.encode_passages(texts).vectors).max())
+    pairs = [(one.encode_queries(texts), one.encode_passages(texts)) for one in (student, again)]
+    apart = max(float(np.abs(one.vectors - other.vectors).max()) for one, other in zip(*pairs, strict=True))
     if not apart <= TOLERANCE:
         raise ValueError(
-            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}), saved and "
-            f"loaded again, it gives vectors that differ by {apart:.2e}; every step would train another student"
+            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}, towers "
+            f"{settings.towers}), saved and loaded again, it gives vectors that differ by {apart:.2e}; every step "
+            "would train another student"
         )

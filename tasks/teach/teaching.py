@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from models.runtime import Runtime
     from models.teaching import TeacherPlan
 
-VERSION = 1
+VERSION = 2
 log = logging.getLogger("remine.teach")
 
 

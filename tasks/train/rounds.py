@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from models.loop import StudentPlan
     from models.student import Student
 
-VERSION = 1
+VERSION = 2
 Start = TypeVar("Start")
 log = logging.getLogger("remine.train")
 
@@ -61,6 +61,7 @@ def round_plan(settings: Training, seed: int) -> "StudentPlan":
         length=settings.list_length,
         positives=settings.positives,
         pick=settings.pick,
+        clusters=settings.clusters,
         terms=tuple(Term(**objective.model_dump()) for objective in settings.objectives),
         in_batch=settings.in_batch,
         dimensions=tuple(settings.dimensions),
@@ -74,12 +75,21 @@ def _lists(lesson: Lesson, plan: "StudentPlan", student: "Student") -> "Training
 
     verdicts, *earlier = (pl.read_parquet(each.file("verdicts.parquet")) for each in (lesson.judged, *lesson.earlier))
     lists = training_lists(lesson.corpus, verdicts, student, earlier)
-    if not plan.reads_teacher and plan.in_batch:
-        return lists
-    usable = lists.candidates(plan.reads_teacher) > 0
-    if not usable.all():
-        log.warning("%d of %d train queries have no candidate left to learn from", int((~usable).sum()), len(lists))
-    return lists.select(usable)
+    if plan.reads_teacher or not plan.in_batch:
+        usable = lists.candidates(plan.reads_teacher) > 0
+        if not usable.all():
+            log.warning("%d of %d train queries have no candidate left to learn from", int((~usable).sum()), len(lists))
+        lists = lists.select(usable)
+    return _by_topic(lesson, plan, student, lists) if plan.clusters else lists
+
+
+def _by_topic(lesson: Lesson, plan: "StudentPlan", student: "Student", lists: "TrainingLists") -> "TrainingLists":
+    """Sort the lists' queries into clusters, as the student sees them before it is trained."""
+    from models.clusters import query_clusters
+    from tasks.train.arrays import Texts
+
+    texts = Texts.read(lesson.corpus).queries["text"].gather(lists.queries).to_list()
+    return replace(lists, clusters=query_clusters(student.encode_queries(texts).vectors, plan.clusters, plan.seed))
 
 
 def start_of(settings: Training, base: Start, warm: Start, last: Start) -> Start:

@@ -21,6 +21,16 @@ class Objective(Settings):
     rescale: bool = Field(False, description="Multiply by tau squared, so that tau changes no gradient's size (kl).")
 
 
+class Lora(Settings):
+    """Small matrices that learn in place of the transformer's own and are added to them (LoRA, arXiv 2106.09685)."""
+
+    rank: int = Field(0, ge=0, description="Size of the small matrices, such as 8; 0: every weight learns.")
+    alpha: float = Field(16.0, gt=0, description="What they change is multiplied by alpha / rank.")
+    target_modules: list[str] = Field(
+        default_factory=list, description="Linear layers that get one, by the end of their name; empty: all of them."
+    )
+
+
 class Optimiser(Settings):
     """Steps, learning rate and when to look at dev."""
 
@@ -53,6 +63,9 @@ class Training(Optimiser):
         "random",
         description="Candidates of a list. random: anew every epoch. top: the first by rank. balanced: hard and easy "
         "ones alike, by the teacher's margin (TAS-B).",
+    )
+    clusters: int = Field(
+        0, ge=0, description="Topics of queries; above 0 a batch holds queries of one (TAS-B). Several batches each."
     )
     dimensions: list[Annotated[int, Field(ge=1)]] = Field(
         default_factory=list,

@@ -1,7 +1,8 @@
 """Training a student into an artifact: the one way for warm-up, control and rounds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from models.lists import TrainingLists
     from models.loop import StudentPlan
     from models.student import Student
+    from models.team import Team
 
 HISTORY = {
     "step": pl.Int32,
@@ -56,6 +58,11 @@ class Job:
     lists: "Callable[[Student], TrainingLists]"
     measure: str
 
+    def settings(self) -> dict[str, Any]:
+        """Everything that is set, as JSON values."""
+        lora = self.start.lora
+        return {**self.named, **({"lora": lora.model_dump(mode="json")} if lora.rank else {})}
+
     def artifact_inputs(self) -> dict[str, str]:
         """Everything that goes in, by role."""
         return {"corpus": self.corpus.fingerprint, "start": self.start.fingerprint, **self.inputs}
@@ -69,32 +76,61 @@ def run_job(where: Where, job: Job) -> Artifact:
     """
 
     def build(folder: Path, state: Path) -> Mapping[str, Any]:
-        from models.fingerprint import fingerprint_folder
-        from models.loop import train_student
-        from models.runtime import configure
-        from models.student import Student
-        from tasks.train.dev import dev_measure
+        from models.crew import in_crew
+        from models.team import ALONE
 
-        runtime = configure(where.device, where.precision, where.threads)
-        student = Student.load(job.start.path, runtime, trust_remote_code=job.start.trust_remote_code)
-        lists = job.lists(student)
-        evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
+        work = partial(_train, where, job, (folder, state))
         with progress(f"{job.step} {job.start.system}", job.plan.steps, "steps") as tick:
-            trained = train_student(student, lists, job.plan, evaluate, state, tick)
-        np.save(folder / "approved.npy", lists.approved)
-        student.save(folder / "model")
-        write_history(folder, trained.history)
-        fingerprint = fingerprint_folder(folder / "model")
-        facts = training_facts(trained, job.measure)
-        return {
-            **facts,
-            "lists": len(lists),
-            "approved": len(lists.approved),
-            "student": fingerprint,
-            "model": described(student),
-        }
+            if where.processes == 1:
+                return work(ALONE, tick)
+            return in_crew(where.processes, where.device, work, tick)
 
-    return make_resumable(where.artifacts_path, job.step, job.code, dict(job.named), job.artifact_inputs(), build)
+    return make_resumable(where.artifacts_path, job.step, job.code, job.settings(), job.artifact_inputs(), build)
+
+
+def _train(
+    where: Where, job: Job, folders: tuple[Path, Path], team: "Team", tick: Callable[[int], None]
+) -> dict[str, Any]:
+    """Train and write what came out; of several processes that train together, the first one alone writes.
+
+    Returns:
+        The artifact's facts.
+    """
+    from models.fingerprint import fingerprint_folder
+    from models.loop import train_student
+    from models.runtime import configure
+    from models.student import Student
+    from tasks.train.dev import dev_measure
+
+    folder, state = folders
+    runtime = configure(where.device, where.precision, where.threads, team)
+    student = Student.load(job.start.path, runtime, trust_remote_code=job.start.trust_remote_code)
+    lists = job.lists(student)
+    evaluate = dev_measure(job.corpus, job.measure, where.batch_tokens)
+    trained = train_student(student, lists, _adapting(job), evaluate, state, tick)
+    if team.rank:
+        return {}
+    np.save(folder / "approved.npy", lists.approved)
+    student.save(folder / "model")
+    write_history(folder, trained.history)
+    return {
+        **training_facts(trained, job.measure),
+        "lists": len(lists),
+        "approved": len(lists.approved),
+        "student": fingerprint_folder(folder / "model"),
+        "model": described(student),
+        "processes": team.size,
+    }
+
+
+def _adapting(job: Job) -> "StudentPlan":
+    """The plan, with the adapters that the student is trained by."""
+    from models.lora import Lora
+
+    lora = job.start.lora
+    if not lora.rank:
+        return job.plan
+    return replace(job.plan, lora=Lora(lora.rank, lora.alpha, tuple(lora.target_modules)))
 
 
 def described(student: "Student") -> dict[str, Any]:
