@@ -62,9 +62,9 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     scored = score(run, 0, corpus, warm.evaluation, teacher)
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
     reranked = evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
-    gate(run, warm.evaluation, reranked, planning_of(recipe))
+    teaches = gate(run, 0, warm.evaluation, reranked, planning_of(recipe))
 
-    miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
+    miner, rounds, judged = warm, Rounds(recipe, teaches), list[Artifact]()
     for number in rounds:
         mined = mine(run, number, corpus, miners, recipe.mining)
         scored = score(run, number, corpus, mined, teacher)
@@ -74,11 +74,11 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         lesson = lesson_of(recipe, corpus, judged, students)
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
         miners = miners.then(miner.miner)
-        rerank(run, number, corpus, miner, teacher)
+        reranked = rerank(run, number, corpus, miner, teacher)
         diagnose(run, number, corpus, seen_of(miner, evidence, judged))
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best
-        rounds.settle(decision)
+        rounds.settle(decision, gate(run, number, miner.evaluation, reranked, planning_of(recipe)))
 
     exported = export(run, corpus, best.student, recipe)
     return report(run, best.contender, exported, recipe.evaluation.measure)

@@ -5,7 +5,7 @@ from functools import partial
 
 from flows.planned import Decided
 from flows.recipe import Recipe
-from flows.standing import Measured, evidence_of, lectern_of, lesson_of, seen_of
+from flows.standing import Measured, evidence_of, lectern_of, lesson_of, planning_of, seen_of
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.diagnose.diagnosing import diagnose_student
@@ -208,13 +208,14 @@ class Steps:
             found = unnamed(self.root, "evaluate", f"{ranked.fingerprint} re-ranked")
         return self.add(found, number, "evaluate", reranked_name(measured.student.system), self.amounts.evaluate())
 
-    def gate(self, warm: Measured, reranked: Artifact) -> None:
-        """The teacher against the student that it is to teach."""
+    def gate(self, number: int, student: Measured, reranked: Artifact) -> bool | None:
+        """The teacher against the student that it is to teach next: whether it goes on; None where that is unknown."""
         from tasks.teach.gate import judge_teacher
 
-        seed, measure = self.decides
-        found = look(partial(judge_teacher, self.root, warm.evaluation, reranked, measure, seed))
-        self.add(found, 0, "gate", "", self.amounts.promote())
+        gate = planning_of(self.recipe).gate
+        found = look(partial(judge_teacher, self.root, student.evaluation, reranked, gate))
+        self.add(found, number, "gate", "", self.amounts.promote())
+        return bool(found.facts["goes_on"]) if is_there(found) else None
 
     def evidence(self, number: int, miner: Measured, mined: Artifact, teacher: TeacherRef) -> Evidence:
         """What verdicts rest on."""

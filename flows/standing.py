@@ -49,10 +49,10 @@ def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe
     return Measured(student=student, vectors=vectors, evaluation=evaluation)
 
 
-def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> None:
+def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:
     """Measure the teacher re-ranking a student's dev and test candidates."""
     scored = score(run, number, corpus, measured.evaluation, teacher)
-    evaluate_rerank(run, number, corpus, measured.evaluation, scored, teacher)
+    return evaluate_rerank(run, number, corpus, measured.evaluation, scored, teacher)
 
 
 def best_of(run: Run, incumbent: Measured, challenger: Measured, recipe: Recipe) -> Measured:
@@ -104,18 +104,25 @@ def longer(recipe: Recipe) -> Warmup:
 
 
 class Rounds:
-    """Counts rounds until there have been enough, or the dev measure no longer rises."""
+    """Counts rounds until there have been enough, the dev measure no longer rises, or the teacher knows no more.
 
-    def __init__(self, recipe: Recipe) -> None:
+    Args:
+        recipe: How many, and how patient.
+        teaches: The teacher knows more than the student that round 1 starts from, as far as the gate says.
+    """
+
+    def __init__(self, recipe: Recipe, teaches: bool = True) -> None:
         self.recipe = recipe
+        self.teaches = teaches
         self.number = 0
         self.idle = 0
 
     def __iter__(self) -> Any:
-        while self.number < self.recipe.rounds and self.idle < self.recipe.patience:
+        while self.teaches and self.number < self.recipe.rounds and self.idle < self.recipe.patience:
             self.number += 1
             yield self.number
 
-    def settle(self, decision: Decision) -> None:
-        """Take note of how a round ended."""
+    def settle(self, decision: Decision, teaches: bool = True) -> None:
+        """Take note of how a round ended, and whether the teacher knows more than its student."""
         self.idle = 0 if decision.promoted else self.idle + 1
+        self.teaches = teaches

@@ -10,7 +10,8 @@ from tasks.denoise.settings import PROBABILITIES, READ
 from tasks.evaluate.paired import mean_interval
 from tasks.report.tables import SHOWN, Table, place
 from tasks.report.told import Told
-from tasks.report.verdict import signed
+from tasks.report.verdict import signed, stopped_by
+from tasks.teach import gate
 
 MOST = 0.8  # share of the gain from which on a system counts as bringing most of it
 
@@ -146,7 +147,9 @@ def reproduce(told: Told) -> list[str]:
 
 def warnings(told: Told) -> list[str]:
     """What was known before anything was trained, and whether fusing two rankings would have done."""
-    found = [f"{text[0].upper()}{text[1:]}." for fact in told.facts("baseline") for text in fact.get("warnings", [])]
+    gates = told.facts("gate")
+    found = [gate.told(gates[0], 0)] if stopped_by(gates) else []
+    found += [f"{text[0].upper()}{text[1:]}." for fact in told.facts("baseline") for text in fact.get("warnings", [])]
     found += [text for fact in told.facts("diagnose") for text in fact["warnings"]]
     figures = told.figures
     if not figures.has("hybrid") or told.winner == "base":
@@ -162,8 +165,12 @@ def warnings(told: Told) -> list[str]:
 
 def decisions(told: Told) -> list[str]:
     """Every decision in a sentence."""
-    gate = [f"{fact['sentence'][0].upper()}{fact['sentence'][1:]}." for fact in told.facts("gate")]
-    return [*gate, *dict.fromkeys(f"{fact['sentence']}." for fact in told.facts("promote"))]
+    made = told.steps.filter(pl.col("step").is_in(["gate", "promote"]))
+    found = []
+    for number, step, text in made.select("round", "step", "facts").iter_rows():
+        facts = json.loads(text)
+        found.append(gate.told(facts, number) if step == "gate" else f"{facts['sentence']}.")
+    return list(dict.fromkeys(found))
 
 
 def _spent(made: pl.DataFrame) -> str:

@@ -12,7 +12,8 @@ from rich.text import Text
 from tasks.refs import Artifact, Run
 from tasks.report.people import people_notes
 from tasks.report.tables import Table, leaderboard, markdown, plain
-from tasks.report.verdict import Figures, verdict
+from tasks.report.verdict import Figures, stopped_by, verdict
+from tasks.teach.gate import told
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def summarise(
     for system in ("base", winner):
         if (system, "dev") not in means:
             raise ValueError(f"{system} was not measured by {measure} on dev in this run; there is nothing to report")
-    figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"))
+    gates = [each.artifact.facts for each in _at(placed, None, "gate")]
+    figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"), stopped_by(gates))
     tables = [leaderboard(metrics), rounds_table(placed), seconds_table(placed)]
     return Summary(verdict(figures), tables, [*notes_of(placed), *people_notes(people)], hints_of(run))
 
@@ -136,23 +138,26 @@ def seconds_table(placed: Sequence[Placed]) -> Table:
 
 def notes_of(placed: Sequence[Placed]) -> list[str]:
     """Warnings of ingest, decisions, and trainings that had not come to an end."""
-    notes: list[str] = []
-    for each in placed:
-        step, facts = each.artifact.step, each.artifact.facts
-        name = f"Round {each.number}" if each.number else "Before the rounds"
-        if step == "ingest":
-            notes += [f"Data: {warning}" for warning in facts.get("warnings", [])]
-        if step == "baseline":
-            notes += [f"Before tuning: {warning}." for warning in facts.get("warnings", [])]
-        if step == "diagnose":
-            notes += [f"Diagnosis: {warning}" for warning in facts["warnings"]]
-        if step == "promote":
-            notes.append(f"{name}: {facts['sentence']}.")
-        if facts.get("unfinished"):
-            notes.append(f"{name}, {step}: the best checkpoint is the last one; more steps may give more.")
+    notes = [note for each in placed for note in _noted(each)]
     if _at(placed, None, "promote"):
         notes.append("Dev chose checkpoints and winners, so p-values and intervals on dev are optimistic.")
     return list(dict.fromkeys(notes))
+
+
+def _noted(each: Placed) -> list[str]:
+    """What one artifact has to say."""
+    step, facts = each.artifact.step, each.artifact.facts
+    name = f"Round {each.number}" if each.number else "Before the rounds"
+    warnings = facts.get("warnings", [])
+    by_step = {
+        "ingest": [f"Data: {warning}" for warning in warnings],
+        "baseline": [f"Before tuning: {warning}." for warning in warnings],
+        "diagnose": [f"Diagnosis: {warning}" for warning in warnings],
+        "gate": [] if facts.get("passed", True) else [f"{name}: {told(facts, each.number)}"],
+        "promote": [f"{name}: {facts.get('sentence')}."],
+    }
+    unfinished = f"{name}, {step}: the best checkpoint is the last one; more steps may give more."
+    return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else [])]
 
 
 def hints_of(run: Run) -> list[tuple[str, str]]:

@@ -69,17 +69,18 @@ def calibration(
 
 
 def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """Fit sigmoid(a * judgement + b) to relevance by maximum likelihood (Platt 1999).
+    """Fit sigmoid(a * judgement + b) to relevance by maximum likelihood (Platt 1999) among all a of at least 0.
 
     Args:
         judgements: Scores on any scale, (n,).
         relevant: Labels, (n,).
 
     Returns:
-        a and b, a above 0.
+        a and b. a is 0, and every probability the share of relevant pairs, where higher judgements go with less
+        relevance: see `refuse_upside_down`.
 
     Raises:
-        ValueError: Every pair has the same label, or higher judgements go with less relevance.
+        ValueError: Every pair has the same label.
     """
     positives = int(relevant.sum())
     if positives in (0, len(relevant)):
@@ -93,11 +94,22 @@ def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple
     model.fit(judgements.reshape(-1, 1), relevant.astype(np.int64))
     a, b = float(model.coef_[0, 0]), float(model.intercept_[0])
     if a <= 0:
-        raise ValueError(
-            f"on dev, higher judgements go with less relevance (a = {a:.3f}); the teacher is worse than none: "
-            "a random head, query and passage swapped, or a wrong activation"
-        )
+        return 0.0, float(np.log(positives / (len(relevant) - positives)))
     return a, b
+
+
+def refuse_upside_down(teacher: TeacherRef) -> None:
+    """Refuse a teacher that would go on to teach although its judgement goes against the labels.
+
+    Raises:
+        ValueError: Its probability does not rise with its judgement.
+    """
+    if teacher.a <= 0:
+        raise ValueError(
+            f"{teacher.name}: on dev, higher judgements go with less relevance; the teacher is worse than none: a "
+            'random head, query and passage swapped, or a wrong activation. With teacher.gate = "stop" the run would '
+            "end with what there is without a teacher"
+        )
 
 
 def _measured(
