@@ -1,6 +1,5 @@
 """Making the export: model, model card, and the proof that both say the same."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,20 @@ from tasks.export.card import Card, write_card
 from tasks.export.folder import sample, save_student
 from tasks.identity import fingerprint
 from tasks.refs import Run, StudentRef
-from tasks.settings import Settings
 
 VERSION = 1
 
 
-def export_student(run: Run, corpus: Artifact, winner: StudentRef, recipe: Settings, metrics: pl.DataFrame) -> Artifact:
+def export_student(
+    run: Run, corpus: Artifact, winner: StudentRef, recipe: Mapping[str, Any], metrics: pl.DataFrame
+) -> Artifact:
     """Write model/, a sentence-transformers folder with README.md.
 
     Args:
         run: The run that chose the student.
         corpus: What it was measured on; some of its texts are encoded twice for comparison.
         winner: The student.
-        recipe: How it was made.
+        recipe: How it was made: settings as JSON has them.
         metrics: `system, split, measure, value, chance, queries` of every system of the run.
 
     Raises:
@@ -36,7 +36,7 @@ def export_student(run: Run, corpus: Artifact, winner: StudentRef, recipe: Setti
         Card(
             system=winner.system,
             name=run.recipe,
-            recipe=json.loads(recipe.model_dump_json()),
+            recipe=recipe,
             metrics=metrics,
             passages=len(passages),
             model=describe_student(winner.path),

@@ -1,5 +1,7 @@
 """The step `export`."""
 
+import json
+
 from tasks.record import record
 from tasks.refs import Artifact, Run, StudentRef
 from tasks.settings import Settings
@@ -13,6 +15,7 @@ def export(run: Run, corpus: Artifact, winner: StudentRef, recipe: Settings) -> 
     from tasks.record import warehouse_of
     from warehouse.queries import leaderboard
 
-    artifact = export_student(run, corpus, winner, recipe, leaderboard(warehouse_of(run.where), run.id))
+    board = leaderboard(warehouse_of(run.where), run.id)
+    artifact = export_student(run, corpus, winner, json.loads(recipe.model_dump_json()), board)
     record(run, artifact, 0)
     return artifact

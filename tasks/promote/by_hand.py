@@ -30,13 +30,14 @@ class Promoted:
     sentence: str
 
 
-def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
+def promote_by_hand(where: Where, run: int, number: int, why: str = "") -> Promoted:
     """Name the student of one round of a run as its recipe's incumbent.
 
     Args:
         where: The home folder.
         run: The run.
         number: The round, from 1.
+        why: The reason, in a sentence; empty tells its dev measure.
 
     Raises:
         LookupError: There is no such run, or it trained and measured no student in that round.
@@ -66,9 +67,10 @@ def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
         path=training.file("model"),
         trust_remote_code=settings.get("student", {}).get("trust_remote_code", False),
     )
-    path = name_incumbent(Run(id=run, recipe=row["recipe"], where=where), student, evaluation, by="hand")
     measure = settings.get("evaluation", {}).get("measure", "nDCG@10")
-    return Promoted(path, system, _told(report_rows.board(warehouse, run), measure, system))
+    told = _told(report_rows.board(warehouse, run), measure, system)
+    path = name_incumbent(Run(id=run, recipe=row["recipe"], where=where), student, evaluation, "hand", why or told)
+    return Promoted(path, system, told)
 
 
 def _told(board: pl.DataFrame, measure: str, system: str) -> str:

@@ -160,6 +160,13 @@ def _noted(each: Placed) -> list[str]:
     return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else [])]
 
 
+def why_chosen(placed: Sequence[Placed], winner: str) -> str:
+    """The last decision for a system, in a sentence."""
+    facts = [each.artifact.facts for each in _at(placed, None, "promote")]
+    told = [fact["sentence"] for fact in facts if fact["winner"] == winner]
+    return told[-1] if told else f"{winner} is the only student that was measured"
+
+
 def hints_of(run: Run) -> list[tuple[str, str]]:
     """Where to look next."""
     return [
