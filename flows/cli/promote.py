@@ -27,9 +27,8 @@ def promote(
 
     done = promote_by_hand(Where(home=home.resolve()), run, number, why)
     say(f"{done.system} of run {run} is in use now ({done.sentence}); {done.path} says so.")
-    say(
-        f"Everything has to be encoded again with it. `remine export {run} DIR` writes it; `remine rollback` takes it back."
-    )
+    say(f"Everything has to be encoded again with it; `remine export {run} DIR` writes it.")
+    say("`remine rollback` takes it back.")
 
 
 def rollback(
