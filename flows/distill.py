@@ -27,7 +27,7 @@ from tasks.export.task import export
 from tasks.ingest.task import ingest
 from tasks.mine.miners import Miners
 from tasks.mine.task import mine
-from tasks.promote.task import promote
+from tasks.promote.task import guard, promote
 from tasks.refs import Artifact, Run
 from tasks.report.task import report
 from tasks.score.task import score
@@ -46,14 +46,16 @@ def distill(recipe: Recipe, where: Where = Where()) -> Any:
 def distill_rounds(run: Run, recipe: Recipe) -> Any:
     """The loop, in reading order."""
     decides = (recipe.seed, recipe.evaluation.measure)
+    general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source)
-    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
+    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
     hybrid(run, corpus, base.evaluation, recipe.evaluation)
     diagnose(run, 0, corpus, seen_of(base))
-    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe)
+    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
-        long = measure(run, 0, corpus, warmup_long(run, corpus, base.student, longer(recipe), *decides), recipe)
+        control = warmup_long(run, corpus, base.student, longer(recipe), *decides)
+        long = measure(run, 0, corpus, control, recipe, general)
         best = best_of(run, best, long, recipe)
 
     miners = Miners.first(base.miner, warm.miner)
@@ -72,7 +74,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         judged = [denoise(run, number, evidence, teacher, recipe.denoising), *judged]
         students = {"base": base.student, "warm": warm.student, "last": miner.student}
         lesson = lesson_of(recipe, corpus, judged, students)
-        miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
+        miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe, general)
         miners = miners.then(miner.miner)
         reranked = rerank(run, number, corpus, miner, teacher)
         diagnose(run, number, corpus, seen_of(miner, evidence, judged))

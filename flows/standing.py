@@ -9,8 +9,8 @@ from tasks.diagnose.seen import Seen, seen
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened
 from tasks.mine.miners import Miner
-from tasks.promote.deciding import Decision
-from tasks.promote.task import promote
+from tasks.promote.deciding import Contender, Decision
+from tasks.promote.task import evaluate_guard, promote
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
 from tasks.review.task import review
 from tasks.score.task import score
@@ -23,16 +23,17 @@ from tasks.warmup.settings import Warmup
 
 
 class Measured(Settings):
-    """A student, its vectors and its evaluation."""
+    """A student, its vectors and its evaluation, and where there is a guard set, that on it."""
 
     student: StudentRef
     vectors: Artifact
     evaluation: Artifact
+    guarded: Artifact | None = None
 
     @property
-    def contender(self) -> tuple[StudentRef, Artifact]:
+    def contender(self) -> Contender:
         """What promotion compares."""
-        return self.student, self.evaluation
+        return Contender(self.student, self.evaluation, self.guarded)
 
     @property
     def miner(self) -> Miner:
@@ -40,13 +41,16 @@ class Measured(Settings):
         return Miner(system=self.student.system, vectors=self.vectors)
 
 
-def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe) -> Measured:
-    """Encode the corpus with a student and evaluate it, and where shorter vectors are trained, by those too."""
+def measure(
+    run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe, guard: Artifact | None = None
+) -> Measured:
+    """Encode the corpus with a student and evaluate it: also by shorter vectors, on a guard set, where asked for."""
     vectors = encode(run, number, corpus, student)
     evaluation = evaluate(run, number, corpus, student, vectors, recipe.evaluation)
     for dimension in recipe.training.dimensions:
         evaluate_shortened(run, number, corpus, (student, vectors), recipe.evaluation, dimension)
-    return Measured(student=student, vectors=vectors, evaluation=evaluation)
+    guarded = evaluate_guard(run, number, guard, student, recipe.evaluation) if guard else None
+    return Measured(student=student, vectors=vectors, evaluation=evaluation, guarded=guarded)
 
 
 def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:

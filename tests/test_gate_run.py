@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sources import write_words
+from sources import write_beir, write_words
 from tiny import make_teacher
 from tiny_loop import recipe, run
 
@@ -35,9 +35,12 @@ def stopping(root: Path, student: Path) -> Any:
     data = root / "data-in"
     if not data.exists():
         write_words(data, 60)
+        general = write_beir(root / "general")
+        (general / "qrels" / "train.tsv").unlink()
         make_teacher(root / "teacher", seed=7)
     teacher = {"model": str(root / "teacher"), "gate": "stop", "blend": [1.0]}
-    return recipe(data, student, teacher=teacher, evaluation={"rerank_depth": 10})
+    promotion = {"guard": str(root / "general"), "guard_tolerance": 0.05}
+    return recipe(data, student, teacher=teacher, evaluation={"rerank_depth": 10}, promotion=promotion)
 
 
 def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -71,12 +74,28 @@ def test_the_report_says_why_and_the_three_ways_out(home: Path) -> None:
     assert all(way in text for way in ("teacher.model", "more labels", "teacher.gate"))
 
 
+def test_every_student_is_measured_on_the_guard_set_and_nothing_else_changes_hands(home: Path) -> None:
+    """A guard set whose labels were trained on, or whose figures stood beside those of test, would guard nothing."""
+    guarded = rows(
+        home, "SELECT system, queries FROM leaderboard WHERE split = 'guard' AND measure = 'nDCG@10' ORDER BY 1"
+    )
+    assert guarded == [("base", 1), ("warm", 1), ("warm-long", 1)]
+    assert rows(home, "SELECT corpus FROM runs") == [("data-in",)]
+    assert rows(home, "SELECT count(*) FROM rounds WHERE step = 'ingest'") == [(1,)]
+    outcomes = rows(home, "SELECT count(*) FROM diagnostics WHERE name = 'promotion nDCG@10 guard difference'")
+    assert outcomes == [(2,)]
+    (page,) = (home / "data" / "artifacts" / "report").glob("*/report.html")
+    assert "of the guard set" in page.read_text("utf-8") and "guard nDCG@10" in page.read_text("utf-8")
+
+
 def test_a_plan_knows_that_no_round_will_be_made(home: Path, tiny_student: Path) -> None:
     where = Where(home=home, device="cpu", precision="fp32", threads=1)
     wanted = stopping(home, tiny_student)
     steps = Steps(wanted, where, Data.read(where, wanted.source))
     assert plan_rounds(steps, wanted)
     assert {line.round for line in steps.lines.lines} == {0}
+    assert [line.step for line in steps.lines.lines if not line.done] == []
+    assert sum(line.step == "guard" for line in steps.lines.lines) == 7
 
 
 def test_rounds_end_where_the_student_has_caught_up(tmp_path: Path, tiny_student: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_round_can_be_put_in_use_by_hand(tmp_path: Path) -> None:
         return {"student": "abc"}
 
     trained = make_artifact(run.root, "train", 1, {}, {}, train)
-    _, measured = contender(run.root, "round-1", [0.5])
+    measured = contender(run.root, "round-1", [0.5]).measured
     for place, artifact in ((1, trained), (1, measured)):
         record(run, artifact, place)
     columns = ["system", "split", "measure", "value", "chance", "queries"]

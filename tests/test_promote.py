@@ -31,7 +31,7 @@ def contender(root: Path, system: str, dev: list[float], test: list[float] | Non
         return {"system": system}
 
     measured = make_artifact(root, "evaluate", 1, {"system": system, "values": dev}, {}, build)
-    return StudentRef(system=system, fingerprint=f"{system}-{sum(dev)}", path=root / system), measured
+    return Contender(StudentRef(system=system, fingerprint=f"{system}-{sum(dev)}", path=root / system), measured)
 
 
 def decided(tmp_path: Path, old: list[float], new: list[float], **settings: object) -> Decision:
@@ -133,3 +133,41 @@ def test_systems_measured_on_other_queries_are_not_compared() -> None:
         compare(metrics_of([0.1, 0.2]), metrics_of([0.1, 0.2, 0.3]), "dev", "nDCG@10")
     with pytest.raises(ValueError, match="0 queries"):
         compare(metrics_of([0.1]), metrics_of([0.1]), "test", "nDCG@10")
+
+
+def guarded(root: Path, system: str, dev: list[float], general: list[float]) -> Contender:
+    """A contender that was measured on a guard set as well."""
+    frame = metrics_of(general, "guard")
+
+    def build(folder: Path) -> dict[str, str]:
+        frame.write_parquet(folder / "query_metrics.parquet")
+        return {"system": system}
+
+    measured = make_artifact(root, "guard", 1, {"system": system, "values": general}, {}, build)
+    return contender(root, system, dev)._replace(guarded=measured)
+
+
+@pytest.mark.parametrize("rule", ["better", "proven"])
+def test_a_student_that_forgets_too_much_is_not_promoted(tmp_path: Path, rule: str) -> None:
+    """What it gained on one corpus it lost everywhere else."""
+    settings = Promotion.model_validate({"rule": rule, "guard": "general", "guard_tolerance": 0.05})
+    old = guarded(tmp_path, "base", [0.1] * 12, [0.5] * 12)
+    lost = guarded(tmp_path, "round-1", [0.3] * 12, [0.5] * 11 + [0.0])
+    kept = decide(tmp_path, old, lost, settings, "nDCG@10")
+    assert kept.promoted and kept.contender.guarded == lost.guarded, "0.042 is within the tolerance"
+    worse = decide(tmp_path, old, guarded(tmp_path, "round-2", [0.3] * 12, [0.44] * 12), settings, "nDCG@10")
+    assert not worse.promoted and worse.contender.guarded == old.guarded
+    assert "which loses too much on the guard set" in worse.sentence
+    assert "on 12 queries of the guard set -0.0600" in worse.sentence
+    rows = pl.read_parquet(worse.artifact.file("diagnostics.parquet"))
+    values = dict(zip(rows["name"], rows["value"], strict=True))
+    assert values["promotion nDCG@10 guard difference"] == pytest.approx(-0.06)
+    assert {"promotion nDCG@10 guard p", "promotion nDCG@10 guard low"} <= set(values)
+
+
+def test_a_student_that_was_not_measured_on_the_guard_set_is_not_compared(tmp_path: Path) -> None:
+    old, new = guarded(tmp_path, "base", [0.1], [0.5]), contender(tmp_path, "round-1", [0.3])
+    with pytest.raises(ValueError, match="only 1 were measured on it"):
+        decide(tmp_path, old, new, Promotion(), "nDCG@10")
+    with pytest.raises(ValueError, match="only 0 were measured on it"):
+        decide(tmp_path, contender(tmp_path, "base", [0.1]), new, Promotion(guard="general"), "nDCG@10")

@@ -114,7 +114,7 @@ def placed(tmp_path: Path) -> list[Placed]:
         Placed(1, artifact_of(tmp_path, "denoise", {"false_negatives": 42, "verdicts": {"approved": 42}})),
         Placed(1, artifact_of(tmp_path, "train", {"unfinished": True})),
         Placed(1, measured(tmp_path, "round-1", 0.7)),
-        Placed(1, artifact_of(tmp_path, "promote", {"sentence": sentence, "winner": "round-1"})),
+        Placed(1, artifact_of(tmp_path, "promote", {"sentence": sentence, "winner": "round-1", "halved": False})),
     ]
     return made
 
@@ -234,7 +234,6 @@ def test_baseline_promotion_export_and_report_work_on_one_warehouse(
     name_incumbent(run, other, measured_warm, "hand", "people like it better")
     folder, system = export_to(where, run.id, tmp_path / "mine")
     assert (system, json.loads((folder / "remine.json").read_text())["student"]) == ("warm", other.fingerprint)
-    assert json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"] == 20
     roll_back(where, "small")
     assert export_to(where, run.id, tmp_path / "mine")[1] == "base", "export follows what is in use"
     board = warehouse_leaderboard(warehouse_of(where), run.id)

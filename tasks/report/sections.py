@@ -8,6 +8,7 @@ import polars as pl
 
 from tasks.denoise.settings import PROBABILITIES, READ
 from tasks.evaluate.paired import mean_interval
+from tasks.report.summary import about_dev
 from tasks.report.tables import SHOWN, Table, place
 from tasks.report.told import Told
 from tasks.report.verdict import signed, stopped_by
@@ -30,6 +31,8 @@ def leaderboard_table(told: Told, means: list[tuple[str, float, float, float]]) 
     """One row per system: the deciding measure with its interval and its gain over the base, then other measures."""
     values = {row[:3]: row[3] for row in told.board.select("system", "split", "measure", "value").iter_rows()}
     others = [measure for measure in SHOWN if measure != told.measure]
+    measured = {split for _, split in told.means}
+    beside = [split for split in ("dev", "guard") if split in measured and split != told.split]
     rows = []
     for system, mean, low, high in means:
         gain = "–"
@@ -37,10 +40,10 @@ def leaderboard_table(told: Told, means: list[tuple[str, float, float, float]]) 
             against = told.figures.gain(system, "base")
             gain = f"{signed(against.difference)} [{signed(against.low)} … {signed(against.high)}]"
         cells = [_number(values.get((system, told.split, measure))) for measure in others]
-        dev = [_number(told.means.get((system, "dev")))] if told.split != "dev" else []
+        dev = [_number(told.means.get((system, split))) for split in beside]
         rows.append([system, _number(mean), f"{low:.3f} … {high:.3f}", gain, *cells, *dev])
     head = ["system", f"{told.split} {told.measure}", "95 % interval", "against base", *others]
-    return Table("Leaderboard", head + ([f"dev {told.measure}"] if told.split != "dev" else []), rows)
+    return Table("Leaderboard", [*head, *(f"{split} {told.measure}" for split in beside)], rows)
 
 
 def limits_of(told: Told) -> dict[str, float]:
@@ -170,7 +173,8 @@ def decisions(told: Told) -> list[str]:
     for number, step, text in made.select("round", "step", "facts").iter_rows():
         facts = json.loads(text)
         found.append(gate.told(facts, number) if step == "gate" else f"{facts['sentence']}.")
-    return list(dict.fromkeys(found))
+    promoted = [fact for fact in told.facts("promote") if "halved" in fact]
+    return [*dict.fromkeys(found), *([about_dev(promoted[-1])] if promoted else [])]
 
 
 def _spent(made: pl.DataFrame) -> str:

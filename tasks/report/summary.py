@@ -1,8 +1,9 @@
 """The summary of a run: verdict, leaderboard, rounds, seconds, notes, and where to look next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich.console import Console
@@ -139,8 +140,9 @@ def seconds_table(placed: Sequence[Placed]) -> Table:
 def notes_of(placed: Sequence[Placed]) -> list[str]:
     """Warnings of ingest, decisions, and trainings that had not come to an end."""
     notes = [note for each in placed for note in _noted(each)]
-    if _at(placed, None, "promote"):
-        notes.append("Dev chose checkpoints and winners, so p-values and intervals on dev are optimistic.")
+    promoted = _at(placed, None, "promote")
+    if promoted:
+        notes.append(about_dev(promoted[-1].artifact.facts))
     return list(dict.fromkeys(notes))
 
 
@@ -158,6 +160,19 @@ def _noted(each: Placed) -> list[str]:
     }
     unfinished = f"{name}, {step}: the best checkpoint is the last one; more steps may give more."
     return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else [])]
+
+
+def about_dev(decision: Mapping[str, Any]) -> str:
+    """Who chose on dev and who decided, by the facts of a decision."""
+    if decision["halved"]:
+        return (
+            f"Dev was halved by hash: {decision['queries']} queries decided gate and promotions, and the others chose "
+            "checkpoints, blend and calibration; so p-values are of queries that nothing was chosen by."
+        )
+    return (
+        "Dev has fewer than 400 queries, so the same ones chose checkpoints, blend and calibration and decided gate "
+        "and promotions: p-values and intervals on dev are optimistic."
+    )
 
 
 def why_chosen(placed: Sequence[Placed], winner: str) -> str:

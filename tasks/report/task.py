@@ -26,7 +26,7 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     from warehouse.reviews import agreement
 
     placed = placed_artifacts(run)
-    name_incumbent(run, *winner, why=why_chosen(placed, winner[0].system))
+    name_incumbent(run, winner[0], winner[1], why=why_chosen(placed, winner[0].system))
     people = agreement(warehouse_of(run.where), run.id)
     written = write_report(run, placed)
     record(run, written, 0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.denoise.blend import blended
+from tasks.evaluate.halves import chosen_by, select
 from tasks.evaluate.measures import mean_values, measure_queries
 from tasks.evaluate.ranking import rerank
 from tasks.evaluate.tables import read_judged
@@ -48,7 +49,7 @@ def calibration(
     (ranked, scored), (weights, measure) = evidence, how
 
     def build(folder: Path) -> Mapping[str, Any]:
-        judged = read_judged(corpus).splits["dev"]
+        judged = select(read_judged(corpus).splits["dev"])
         depth = int(ranked.about()["settings"]["rerank_depth"])
         of_dev = judged.select("query_hash").unique()
         ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(of_dev, on="query_hash", how="semi")
@@ -58,7 +59,7 @@ def calibration(
         tried = {weight: _measured(ranking, pairs, judged, weight, depth)[measure] for weight in sorted(set(weights))}
         return {"depth": depth, **_chosen(tried, pairs, judged)}
 
-    named = {"weights": weights, "measure": measure}
+    named = {"weights": weights, "measure": measure, **chosen_by(corpus)}
     inputs = {
         "corpus": corpus.fingerprint,
         "ranked": ranked.fingerprint,

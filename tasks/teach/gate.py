@@ -8,6 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from tasks.artifacts import Artifact, make_artifact
+from tasks.evaluate.halves import deciding
 from tasks.evaluate.paired import compare
 from tasks.settings import Settings
 
@@ -48,7 +49,8 @@ def judge_teacher(root: Path, student: Artifact, reranked: Artifact, gate: Gate)
     """
 
     def build(folder: Path) -> Mapping[str, Any]:
-        alone, teacher = (pl.read_parquet(each.file("query_metrics.parquet")) for each in (student, reranked))
+        both = [pl.read_parquet(each.file("query_metrics.parquet")) for each in (student, reranked)]
+        alone, teacher = map(deciding, both)
         found = compare(alone, teacher, "dev", gate.measure, gate.seed)
         p = found.p / 2 if found.difference > 0 else 1 - found.p / 2
         passed = p < LEVEL

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from tasks.artifacts import Artifact, make_resumable
+from tasks.evaluate.halves import chosen_by
 from tasks.progress import progress
 from tasks.refs import StudentRef
 from tasks.train.settings import Optimiser
@@ -68,6 +69,8 @@ def run_job(where: Where, job: Job) -> Artifact:
     batch takes for negatives although no list holds them as positives, sorted `query row * passages + passage row`.
     """
 
+    named = {**job.named, **chosen_by(job.corpus)}
+
     def build(folder: Path, state: Path) -> Mapping[str, Any]:
         from models.fingerprint import fingerprint_folder
         from models.loop import train_student
@@ -94,7 +97,7 @@ def run_job(where: Where, job: Job) -> Artifact:
             "model": described(student),
         }
 
-    return make_resumable(where.artifacts_path, job.step, job.code, dict(job.named), job.artifact_inputs(), build)
+    return make_resumable(where.artifacts_path, job.step, job.code, named, job.artifact_inputs(), build)
 
 
 def described(student: "Student") -> dict[str, Any]:
