@@ -76,9 +76,8 @@ def test_the_report_says_why_and_the_three_ways_out(home: Path) -> None:
 
 def test_every_student_is_measured_on_the_guard_set_and_nothing_else_changes_hands(home: Path) -> None:
     """A guard set whose labels were trained on, or whose figures stood beside those of test, would guard nothing."""
-    guarded = rows(
-        home, "SELECT system, queries FROM leaderboard WHERE split = 'guard' AND measure = 'nDCG@10' ORDER BY 1"
-    )
+    asked = "SELECT system, queries FROM leaderboard WHERE split = 'guard' AND measure = 'nDCG@10' ORDER BY system"
+    guarded = rows(home, asked)
     assert guarded == [("base", 1), ("warm", 1), ("warm-long", 1)]
     assert rows(home, "SELECT corpus FROM runs") == [("data-in",)]
     assert rows(home, "SELECT count(*) FROM rounds WHERE step = 'ingest'") == [(1,)]

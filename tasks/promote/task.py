@@ -13,8 +13,7 @@ def promote(
     run: Run, number: int, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str
 ) -> Decision:
     """Choose the better of two students on dev."""
-    from tasks.evaluate.settings import Evaluation
-from tasks.promote.deciding import decide
+    from tasks.promote.deciding import decide
     from warehouse.load import load_diagnostics
 
     decision = decide(run.root, incumbent, challenger, settings, measure)
