@@ -32,7 +32,7 @@ class Steps(Scores):
         depth = self.recipe.evaluation.depth
         chance = look(partial(evaluate_chance, self.root, self.corpus, depth))
         self.add(chance, 0, "baseline", "chance", self.amounts.chance())
-        bm25 = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        bm25 = look(partial(evaluate_bm25, self.root, self.corpus, depth, self.recipe.evaluation.ignore_identical_ids))
         self.add(bm25, 0, "baseline", "bm25", self.amounts.bm25())
         try:
             with looking():
@@ -46,7 +46,7 @@ class Steps(Scores):
         from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
 
         depth = self.recipe.evaluation.depth
-        words = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        words = look(partial(evaluate_bm25, self.root, self.corpus, depth, self.recipe.evaluation.ignore_identical_ids))
         both = look(partial(evaluate_hybrid, self.root, self.corpus, words, base.evaluation, depth))
         self.add(both, 0, "baseline", "hybrid", self.amounts.evaluate())
 

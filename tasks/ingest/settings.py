@@ -101,6 +101,11 @@ class MeasuredSource(Source):
         "", description="Which labels; empty: those of test, where there are none of dev, else all."
     )
 
+    @property
+    def corpus(self) -> str:
+        """The corpus' name: another one than that of the data that is trained on, whose labels it has in part."""
+        return f"{super().corpus}:{self.as_split}"
+
 
 def detect(path: Path) -> Kind:
     """Tell a BEIR folder, a pairs file or folder, and a saved Hugging Face data set apart."""
