@@ -50,7 +50,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     corpus = ingest(run, recipe.source)
     base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
     hybrid(run, corpus, base.evaluation, recipe.evaluation)
-    diagnose(run, 0, corpus, seen_of(base))
+    diagnose(run, 0, corpus, seen_of(base, recipe))
     warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
@@ -77,10 +77,10 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe, general)
         miners = miners.then(miner.miner)
         reranked = rerank(run, number, corpus, miner, teacher)
-        diagnose(run, number, corpus, seen_of(miner, evidence, judged))
+        diagnose(run, number, corpus, seen_of(miner, recipe, evidence, judged))
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best
         rounds.settle(decision, gate(run, number, miner.evaluation, reranked, planning_of(recipe)))
 
-    exported = export(run, corpus, best.student, recipe)
+    exported = export(run, corpus, best.student, recipe, best.cutoff)
     return report(run, best.contender, exported, recipe.evaluation.measure)

@@ -25,7 +25,7 @@ def plan_export(steps: Steps, best: Measured) -> None:
             run = Run(id=last[0], recipe=steps.recipe.name, where=steps.where)
             board = leaderboard(warehouse, run.id)
             settings = json.loads(steps.recipe.model_dump_json())
-            found = look(partial(export_student, run, steps.corpus, best.student, settings, board))
+            found = look(partial(export_student, run, steps.corpus, best.student, settings, board, best.cutoff))
     steps.add(found, 0, "export", best.student.system, steps.amounts.export())
 
 

@@ -53,6 +53,7 @@ class Steps(Scores):
     def measure(self, number: int, student: StudentRef) -> Measured:
         """Vectors and evaluation of a student."""
         from tasks.encode import encode_corpus
+        from tasks.evaluate.cutoff import threshold_of
         from tasks.evaluate.systems import evaluate_student, shortened
 
         vectors = look(partial(encode_corpus, self.where, self.corpus, student))
@@ -62,7 +63,11 @@ class Steps(Scores):
             ways = (self.root, student.system, self.corpus, vectors, self.recipe.evaluation, dimension)
             made.append(look(partial(evaluate_student, *ways)))
             self.add(made[-1], number, "evaluate", shortened(student.system, dimension), self.amounts.evaluate())
-        return Measured(student=student, vectors=vectors, evaluation=made[0], guarded=self._guarded(number, student))
+        guarded = self._guarded(number, student)
+        cutoff = look(partial(threshold_of, self.root, self.corpus, made[0])) if is_there(made[0]) else None
+        cutoff = cutoff or unnamed(self.root, "threshold", made[0].fingerprint)
+        self.add(cutoff, number, "threshold", student.system, self.amounts.promote())
+        return Measured(student=student, vectors=vectors, evaluation=made[0], guarded=guarded, cutoff=cutoff)
 
     def _guarded(self, number: int, student: StudentRef) -> Artifact | None:
         """Vectors and evaluation of a student on the guard set."""
@@ -86,7 +91,8 @@ class Steps(Scores):
         judged: Sequence[Artifact] = (),
     ) -> None:
         """Figures of a student's vectors and of its round; the newest verdicts come first."""
-        found = look(partial(diagnose_student, self.root, self.corpus, seen_of(measured, evidence, judged)))
+        seen = seen_of(measured, self.recipe, evidence, judged)
+        found = look(partial(diagnose_student, self.where, self.corpus, seen))
         self.add(found, number, "diagnose", measured.student.system, self.amounts.promote())
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:

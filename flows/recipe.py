@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from flows.overriding import override, problems
 from tasks.baseline.settings import StudentSettings
 from tasks.denoise.settings import Denoising
+from tasks.diagnose.settings import Diagnosis
 from tasks.evaluate.settings import Evaluation
 from tasks.ingest.settings import Source
 from tasks.mine.settings import Mining
@@ -43,6 +44,7 @@ class Recipe(Named):
     denoising: Denoising = Field(Denoising(), description="What is done with negatives that the teacher approves.")
     training: Training = Field(Training(), description="How the student learns from the judged lists.")
     evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
+    diagnosis: Diagnosis = Field(Diagnosis(), description="What is looked at besides the corpus.")
     promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.diagnose.seen import Seen, seen
 from tasks.encode import encode
-from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened
+from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened, threshold
 from tasks.mine.miners import Miner
 from tasks.promote.deciding import Contender, Decision
 from tasks.promote.task import evaluate_guard, promote
@@ -23,12 +23,13 @@ from tasks.warmup.settings import Warmup
 
 
 class Measured(Settings):
-    """A student, its vectors and its evaluation, and where there is a guard set, that on it."""
+    """A student, its vectors, its evaluation with the cut-off that follows, and its evaluation on a guard set."""
 
     student: StudentRef
     vectors: Artifact
     evaluation: Artifact
     guarded: Artifact | None = None
+    cutoff: Artifact | None = None
 
     @property
     def contender(self) -> Contender:
@@ -50,7 +51,8 @@ def measure(
     for dimension in recipe.training.dimensions:
         evaluate_shortened(run, number, corpus, (student, vectors), recipe.evaluation, dimension)
     guarded = evaluate_guard(run, number, guard, student, recipe.evaluation) if guard else None
-    return Measured(student=student, vectors=vectors, evaluation=evaluation, guarded=guarded)
+    cutoff = threshold(run, number, corpus, evaluation)
+    return Measured(student=student, vectors=vectors, evaluation=evaluation, guarded=guarded, cutoff=cutoff)
 
 
 def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:
@@ -96,10 +98,13 @@ def lesson_of(recipe: Recipe, corpus: Artifact, judged: list[Artifact], students
     return Lesson(corpus=corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
 
 
-def seen_of(measured: Measured, evidence: Evidence | None = None, judged: Sequence[Artifact] = ()) -> Seen:
+def seen_of(
+    measured: Measured, recipe: Recipe, evidence: Evidence | None = None, judged: Sequence[Artifact] = ()
+) -> Seen:
     """What a diagnosis looks at: a student, and the round that it came from where it came from one; newest first."""
     newest, before, *_ = (*judged, None, None)
-    return seen(measured.student.system, measured.vectors, evidence, (newest, before))
+    found = seen(measured.student.system, measured.vectors, evidence, (newest, before))
+    return found.model_copy(update={"student": measured.student, "probes": recipe.diagnosis.pairs})
 
 
 def longer(recipe: Recipe) -> Warmup:

@@ -1,4 +1,4 @@
-"""The step `evaluate`."""
+"""The steps `evaluate` and `threshold`, and TREC files."""
 
 import logging
 from pathlib import Path
@@ -45,6 +45,19 @@ def evaluate_rerank(
 
     artifact = evaluate_reranked(run.root, corpus, ranked, scored, teacher)
     load_ranked(run, artifact, number)
+    return artifact
+
+
+@step("threshold")
+def threshold(run: Run, number: int, corpus: Artifact, evaluated: Artifact) -> Artifact:
+    """Find the similarity below which a student's answers are worse than none."""
+    from tasks.evaluate.cutoff import threshold_of
+    from warehouse.load import load_diagnostics
+
+    artifact = threshold_of(run.root, corpus, evaluated)
+    key = record(run, artifact, number)
+    name = "diagnostics.parquet"
+    load_diagnostics(warehouse_of(run.where), run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")
     return artifact
 
 

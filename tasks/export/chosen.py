@@ -58,4 +58,6 @@ def _export_other(where: Where, made: pl.DataFrame, decision: dict[str, Any]) ->
         raise FileNotFoundError(f"{student.path}: the folder of {student.system}, which is in use, is gone")
     corpus = _made(made, "ingest")
     assert corpus is not None  # a run with an export has ingested
-    return export_student(run, corpus, student, settings_of(warehouse, run.id), leaderboard(warehouse, run.id))
+    cutoffs = made.filter(pl.col("settings").str.json_path_match("$.system") == student.system)
+    settings, board = settings_of(warehouse, run.id), leaderboard(warehouse, run.id)
+    return export_student(run, corpus, student, settings, board, _made(cutoffs, "threshold"))

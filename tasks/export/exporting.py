@@ -17,7 +17,12 @@ VERSION = 1
 
 
 def export_student(
-    run: Run, corpus: Artifact, winner: StudentRef, recipe: Mapping[str, Any], metrics: pl.DataFrame
+    run: Run,
+    corpus: Artifact,
+    winner: StudentRef,
+    recipe: Mapping[str, Any],
+    metrics: pl.DataFrame,
+    cutoff: Artifact | None = None,
 ) -> Artifact:
     """Write model/, a sentence-transformers folder with README.md.
 
@@ -27,11 +32,13 @@ def export_student(
         winner: The student.
         recipe: How it was made: settings as JSON has them.
         metrics: `system, split, measure, value, chance, queries` of every system of the run.
+        cutoff: What `threshold` found for the student.
 
     Raises:
         ValueError: sentence-transformers, given the folder, gives other vectors than the student.
     """
     passages, queries = (pl.read_parquet(corpus.file(f"{kind}.parquet"))["text"] for kind in ("passages", "queries"))
+    found = cutoff.facts if cutoff else {}
     card = write_card(
         Card(
             system=winner.system,
@@ -40,6 +47,7 @@ def export_student(
             metrics=metrics,
             passages=len(passages),
             model=describe_student(winner.path),
+            cutoff=found.get("sentence", ""),
         )
     )
 
@@ -51,6 +59,7 @@ def export_student(
             "student": winner.fingerprint,
             "recipe": run.recipe,
             "largest_difference": worst,
+            "threshold": found.get("threshold"),
         }
 
     named = {"system": winner.system, "card": fingerprint(card)}

@@ -131,10 +131,21 @@ def serving(told: Told) -> list[str]:
         f"Everything is encoded again: {count}{spent}. Vectors of {told.winner} are other vectors than the base's.",
         "Old and new vectors must not mix in one index: their similarities mean nothing to each other, and nothing "
         "would complain. Build the new index beside the old one, then switch queries and passages at once.",
-        "Thresholds on the similarity (“no answer below 0.4”) were made for the base and have to be set again.",
+        "Thresholds on the similarity (“no answer below 0.4”) were made for the base and have to be set again"
+        f"{_cutoff(told)}.",
         f"The folder to serve: remine export {told.run} my-student. It loads with SentenceTransformer; size and "
         "speed are those of the base.",
     ]
+
+
+def _cutoff(told: Told) -> str:
+    """The winner's own, where it was found."""
+    found = {fact["system"]: fact for fact in told.facts("threshold")}
+    own, base = found.get(told.winner, {}), found.get("base", {})
+    if not own:
+        return ""
+    of_base = f" (for the base it was {base['threshold']:.3f})" if base.get("threshold") is not None else ""
+    return f". For {told.winner}, {own['sentence']}{of_base}"
 
 
 def reproduce(told: Told) -> list[str]:
