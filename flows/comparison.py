@@ -56,8 +56,10 @@ def comparison_of(data: str, models: Sequence[str], changes: Sequence[str], also
         also: Further settings.
 
     Raises:
-        ValueError: A setting is unknown or out of range; the message names each.
+        ValueError: No model is named, or a setting is unknown or out of range; the message names each.
     """
+    if not models:
+        raise ValueError("no model is named; give at least one after --models")
     document: dict[str, Any] = {
         "name": re.sub(r"[^A-Za-z0-9._-]+", "-", Path(data).stem) or "data",
         "source": {"path": data},

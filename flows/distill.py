@@ -55,8 +55,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
         control = warmup_long(run, corpus, base.student, longer(recipe), *decides)
-        long = measure(run, 0, corpus, control, recipe, general)
-        best = best_of(run, best, long, recipe)
+        best = best_of(run, best, measure(run, 0, corpus, control, recipe, general), recipe)
 
     miners = Miners.first(base.miner, warm.miner)
     mined = mine(run, 0, corpus, miners, recipe.mining)
@@ -72,8 +71,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         scored = score(run, number, corpus, mined, teacher)
         evidence = evidence_of(corpus, miner, mined, scored, reviewed(run, number, corpus, teacher))
         judged = [denoise(run, number, evidence, teacher, recipe.denoising), *judged]
-        students = {"base": base.student, "warm": warm.student, "last": miner.student}
-        lesson = lesson_of(recipe, corpus, judged, students)
+        lesson = lesson_of(recipe, corpus, judged, {"base": base.student, "warm": warm.student, "last": miner.student})
         miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe, general)
         miners = miners.then(miner.miner)
         reranked = rerank(run, number, corpus, miner, teacher)

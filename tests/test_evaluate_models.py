@@ -75,6 +75,8 @@ def test_names_that_would_be_mistaken_are_refused_or_told_apart() -> None:
     assert comparison_of("d", ["a/small", "b/small", "c"], [], {}).systems == ["a/small", "b/small", "c"]
     with pytest.raises(ValueError, match="bm25 would stand in the table"):
         comparison_of("d", ["x/bm25"], [], {})
+    with pytest.raises(ValueError, match="no model is named"):
+        comparison_of("d", [], [], {})
     with pytest.raises(ValueError, match="same"):
         comparison_of("d", ["same", "same"], [], {})
     with pytest.raises(ValueError, match=r"evaluation\.depth"):

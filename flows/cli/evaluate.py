@@ -13,6 +13,8 @@ from flows.cli.terminal import plain, prepare_logs, print_table, say
 if TYPE_CHECKING:
     import polars as pl
 
+    from flows.comparison import Comparison
+
 
 def evaluate(
     data: Annotated[str, typer.Argument(metavar="DATA", help="BEIR folder, pairs, or a saved Hugging Face data set.")],
@@ -47,21 +49,23 @@ def evaluate(
     from tasks.where import Where
 
     named = [*(models or []), *(more or [])]
-    if not named:
-        raise ValueError("no model is named; give at least one after --models")
     also = {"teacher": {"model": teacher} if teacher else {}, "trec_out": trec_out.resolve() if trec_out else None}
     request = comparison_of(data, named, settings or [], also)
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
     run = run_here(load_flow, request, where)
-    first, measure = request.systems[0], request.evaluation.measure
-    found = model_table(warehouse_of(where), run.id, measure, first)
+    found = model_table(warehouse_of(where), run.id, request.evaluation.measure, request.systems[0])
+    tell(run.id, found, request, format)
+
+
+def tell(run: int, found: "pl.DataFrame", request: "Comparison", format: Format) -> None:
+    """Print what came out; csv and json are the rows alone."""
     if format != "table":
         show(found, format)
         return
-    print_table(*rows_of(found, measure, first))
-    say(f"Run {run.id}; intervals are bootstrap 95 % over {found['queries'][0]} queries, differences paired.")
-    if trec_out:
-        say(f"TREC runs and qrels are in {plain(str(trec_out))}.")
+    print_table(*rows_of(found, request.evaluation.measure, request.systems[0]))
+    say(f"Run {run}; intervals are bootstrap 95 % over {found['queries'][0]} queries, differences paired.")
+    if request.trec_out:
+        say(f"TREC runs and qrels are in {plain(str(request.trec_out))}.")
 
 
 def rows_of(found: "pl.DataFrame", measure: str, first: str) -> tuple[list[str], list[list[str]]]:

@@ -16,7 +16,7 @@ class Diagnosis(Settings):
 
     probes: list[Probe] = Field(
         default_factory=list,
-        description="Pairs of texts of your own, a query and a passage each; their similarity is told before and after: "
+        description="Pairs of texts of your own, a query and a passage each, whose similarity the report tells: "
         '[["how to undo", "git revert"], …].',
     )
     probes_file: str = Field("", description="TOML file with further probes = [[query, passage], …].")

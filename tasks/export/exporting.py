@@ -38,29 +38,15 @@ def export_student(
         ValueError: sentence-transformers, given the folder, gives other vectors than the student.
     """
     passages, queries = (pl.read_parquet(corpus.file(f"{kind}.parquet"))["text"] for kind in ("passages", "queries"))
-    found = cutoff.facts if cutoff else {}
-    card = write_card(
-        Card(
-            system=winner.system,
-            name=run.recipe,
-            recipe=recipe,
-            metrics=metrics,
-            passages=len(passages),
-            model=describe_student(winner.path),
-            cutoff=found.get("sentence", ""),
-        )
-    )
+    found, model = cutoff.facts if cutoff else {}, describe_student(winner.path)
+    sentence = found.get("sentence", "")
+    card = write_card(Card(winner.system, run.recipe, recipe, metrics, len(passages), model, sentence))
 
     def build(folder: Path) -> Mapping[str, Any]:
         worst = save_student(winner, folder / "model", sample(passages.to_list()), sample(queries.to_list()))
         (folder / "model" / "README.md").write_text(card, "utf-8")
-        return {
-            "system": winner.system,
-            "student": winner.fingerprint,
-            "recipe": run.recipe,
-            "largest_difference": worst,
-            "threshold": found.get("threshold"),
-        }
+        told = {"system": winner.system, "student": winner.fingerprint, "recipe": run.recipe}
+        return {**told, "largest_difference": worst, "threshold": found.get("threshold")}
 
     named = {"system": winner.system, "card": fingerprint(card)}
     inputs = {"corpus": corpus.fingerprint, "student": winner.fingerprint}
