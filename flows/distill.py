@@ -27,7 +27,7 @@ from tasks.export.task import export
 from tasks.ingest.task import ingest
 from tasks.mine.miners import Miners
 from tasks.mine.task import mine
-from tasks.promote.task import promote
+from tasks.promote.task import guard, promote
 from tasks.refs import Artifact, Run
 from tasks.report.task import report
 from tasks.score.task import score
@@ -46,15 +46,16 @@ def distill(recipe: Recipe, where: Where = Where()) -> Any:
 def distill_rounds(run: Run, recipe: Recipe) -> Any:
     """The loop, in reading order."""
     decides = (recipe.seed, recipe.evaluation.measure)
+    general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source)
-    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
+    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
     hybrid(run, corpus, base.evaluation, recipe.evaluation)
-    diagnose(run, 0, corpus, seen_of(base))
-    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe)
+    diagnose(run, 0, corpus, seen_of(base, recipe))
+    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
-        long = measure(run, 0, corpus, warmup_long(run, corpus, base.student, longer(recipe), *decides), recipe)
-        best = best_of(run, best, long, recipe)
+        control = warmup_long(run, corpus, base.student, longer(recipe), *decides)
+        best = best_of(run, best, measure(run, 0, corpus, control, recipe, general), recipe)
 
     miners = Miners.first(base.miner, warm.miner)
     mined = mine(run, 0, corpus, miners, recipe.mining)
@@ -62,23 +63,22 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     scored = score(run, 0, corpus, warm.evaluation, teacher)
     teacher = calibrate(run, corpus, teacher, warm.evaluation, scored, planning_of(recipe))
     reranked = evaluate_rerank(run, 0, corpus, warm.evaluation, scored, teacher)
-    gate(run, warm.evaluation, reranked, planning_of(recipe))
+    teaches = gate(run, 0, warm.evaluation, reranked, planning_of(recipe))
 
-    miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
+    miner, rounds, judged = warm, Rounds(recipe, teaches), list[Artifact]()
     for number in rounds:
         mined = mine(run, number, corpus, miners, recipe.mining)
         scored = score(run, number, corpus, mined, teacher)
         evidence = evidence_of(corpus, miner, mined, scored, reviewed(run, number, corpus, teacher))
         judged = [denoise(run, number, evidence, teacher, recipe.denoising), *judged]
-        students = {"base": base.student, "warm": warm.student, "last": miner.student}
-        lesson = lesson_of(recipe, corpus, judged, students)
-        miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe)
+        lesson = lesson_of(recipe, corpus, judged, {"base": base.student, "warm": warm.student, "last": miner.student})
+        miner = measure(run, number, corpus, train(run, number, lesson, recipe.training, *decides), recipe, general)
         miners = miners.then(miner.miner)
-        rerank(run, number, corpus, miner, teacher)
-        diagnose(run, number, corpus, seen_of(miner, evidence, judged))
+        reranked = rerank(run, number, corpus, miner, teacher)
+        diagnose(run, number, corpus, seen_of(miner, recipe, evidence, judged))
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
         best = miner if decision.promoted else best
-        rounds.settle(decision)
+        rounds.settle(decision, gate(run, number, miner.evaluation, reranked, planning_of(recipe)))
 
-    exported = export(run, corpus, best.student, recipe)
+    exported = export(run, corpus, best.student, recipe, best.cutoff)
     return report(run, best.contender, exported, recipe.evaluation.measure)

@@ -15,7 +15,7 @@ from tasks.plan.sizes import STATE
 from tasks.where import Where
 
 SERVER = 10.0  # seconds until a Prefect server answers
-ROUNDS = "every round is assumed to be run; fewer are, where patience ends them"
+ROUNDS = "every round is assumed to be run; fewer are, where patience or the teacher's gate ends them"
 
 
 def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambda sentence: None) -> Plan:
@@ -74,10 +74,10 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     teacher = steps.teach(warm, mined)
     scored = steps.score_ranked(0, warm, teacher)
     teacher = steps.calibrate(teacher, warm, scored)
-    steps.gate(warm, steps.rerank(0, warm, scored, teacher))
+    teaches = steps.gate(0, warm, steps.rerank(0, warm, scored, teacher))
 
-    miner, rounds, judged = warm, Rounds(recipe), list[Artifact]()
-    certain = recipe.rounds <= recipe.patience
+    miner, rounds, judged = warm, Rounds(recipe, teaches is not False), list[Artifact]()
+    certain = recipe.rounds <= recipe.patience and recipe.teacher.gate == "warn"
     for number in rounds:
         mined = steps.mine(number, miners)
         evidence = steps.evidence(number, miner, mined, teacher)
@@ -85,12 +85,12 @@ def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
         students = {"base": base.student, "warm": warm.student, "last": miner.student}
         miner = steps.measure(number, steps.train(number, students, judged))
         miners = miners.then(miner.miner)
-        steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
+        reranked = steps.rerank(number, miner, steps.score_ranked(number, miner, teacher), teacher)
         steps.diagnose(number, miner, evidence, judged)
         decided = steps.promote(number, best, miner)
-        best = decided.winner
+        teaches, best = steps.gate(number, miner, reranked), decided.winner
         if decided.decision is not None:
-            rounds.settle(decided.decision)
+            rounds.settle(decided.decision, teaches is not False)
     plan_export(steps, best)
     plan_report(steps)
-    return certain or decided.decision is not None
+    return certain or teaches is not None

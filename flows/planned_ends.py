@@ -1,5 +1,6 @@
 """The steps that end a run, each asked for the name of what it would make."""
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,8 @@ def plan_export(steps: Steps, best: Measured) -> None:
         if last:
             run = Run(id=last[0], recipe=steps.recipe.name, where=steps.where)
             board = leaderboard(warehouse, run.id)
-            found = look(partial(export_student, run, steps.corpus, best.student, steps.recipe, board))
+            settings = json.loads(steps.recipe.model_dump_json())
+            found = look(partial(export_student, run, steps.corpus, best.student, settings, board, best.cutoff))
     steps.add(found, 0, "export", best.student.system, steps.amounts.export())
 
 

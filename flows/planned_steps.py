@@ -4,48 +4,26 @@ from collections.abc import Sequence
 from functools import partial
 
 from flows.planned import Decided
-from flows.recipe import Recipe
-from flows.standing import Measured, evidence_of, lectern_of, lesson_of, seen_of
+from flows.planned_scores import Scores
+from flows.standing import Measured, evidence_of, lectern_of, lesson_of, planning_of, seen_of
 from tasks.artifacts import Artifact, NotMade, looking
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.diagnose.diagnosing import diagnose_student
 from tasks.mine.miners import BM25, Miners
-from tasks.plan.amounts import SAME, Amount, Amounts
-from tasks.plan.data import Data
-from tasks.plan.found import Lines, is_there, look, unmade_student, unmade_teacher, unnamed
-from tasks.plan.line import Line
+from tasks.plan.amounts import amount
+from tasks.plan.found import is_there, look, unmade_student, unmade_teacher, unnamed
 from tasks.refs import StudentRef, TeacherRef
 from tasks.warmup.settings import Warmup
-from tasks.where import Where
 
 
-class Steps:
-    """Asks steps one after the other and keeps their lines.
-
-    Attributes:
-        lines: What was found so far.
-        teacher: The teacher, where there is one already.
-    """
-
-    def __init__(self, recipe: Recipe, where: Where, data: Data) -> None:
-        self.recipe, self.where, self.data = recipe, where, data
-        self.root, self.corpus = where.artifacts_path, data.artifact
-        self.amounts = Amounts(data, recipe.student, recipe.mining, recipe.evaluation)
-        self.lines = Lines()
-        self.teacher: TeacherRef | None = None
-        self.decides = (recipe.seed, recipe.evaluation.measure)
-        self.scored_lists: set[str] = set()
-        self.reading: set[tuple[str, str]] = set()
-        self.ready: list[TeacherRef] = []
-
-    @property
-    def readers(self) -> list[TeacherRef]:
-        """The models that read pairs, as far as they are there; an ensemble's are, before it is one."""
-        return self.ready or ([self.teacher] if self.teacher else [])
+class Steps(Scores):
+    """Asks steps one after the other and keeps their lines."""
 
     def ingest(self) -> None:
-        """The corpus."""
+        """The corpus, and the guard set where there is one."""
         self.add(self.corpus, 0, self.data.artifact.step, "", self.amounts.ingest())
+        if self.guard:
+            self.add(self.guard.artifact, 0, "guard", "read", amount({"second": 2 * self.guard.seconds}))
 
     def baseline(self) -> StudentRef:
         """Chance, BM25, and the student as it comes."""
@@ -54,7 +32,7 @@ class Steps:
         depth = self.recipe.evaluation.depth
         chance = look(partial(evaluate_chance, self.root, self.corpus, depth))
         self.add(chance, 0, "baseline", "chance", self.amounts.chance())
-        bm25 = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        bm25 = look(partial(evaluate_bm25, self.root, self.corpus, depth, self.recipe.evaluation.ignore_identical_ids))
         self.add(bm25, 0, "baseline", "bm25", self.amounts.bm25())
         try:
             with looking():
@@ -68,13 +46,14 @@ class Steps:
         from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
 
         depth = self.recipe.evaluation.depth
-        words = look(partial(evaluate_bm25, self.root, self.corpus, depth))
+        words = look(partial(evaluate_bm25, self.root, self.corpus, depth, self.recipe.evaluation.ignore_identical_ids))
         both = look(partial(evaluate_hybrid, self.root, self.corpus, words, base.evaluation, depth))
         self.add(both, 0, "baseline", "hybrid", self.amounts.evaluate())
 
     def measure(self, number: int, student: StudentRef) -> Measured:
         """Vectors and evaluation of a student."""
         from tasks.encode import encode_corpus
+        from tasks.evaluate.cutoff import threshold_of
         from tasks.evaluate.systems import evaluate_student, shortened
 
         vectors = look(partial(encode_corpus, self.where, self.corpus, student))
@@ -84,7 +63,25 @@ class Steps:
             ways = (self.root, student.system, self.corpus, vectors, self.recipe.evaluation, dimension)
             made.append(look(partial(evaluate_student, *ways)))
             self.add(made[-1], number, "evaluate", shortened(student.system, dimension), self.amounts.evaluate())
-        return Measured(student=student, vectors=vectors, evaluation=made[0])
+        guarded = self._guarded(number, student)
+        cutoff = look(partial(threshold_of, self.root, self.corpus, made[0])) if is_there(made[0]) else None
+        cutoff = cutoff or unnamed(self.root, "threshold", made[0].fingerprint)
+        self.add(cutoff, number, "threshold", student.system, self.amounts.promote())
+        return Measured(student=student, vectors=vectors, evaluation=made[0], guarded=guarded, cutoff=cutoff)
+
+    def _guarded(self, number: int, student: StudentRef) -> Artifact | None:
+        """Vectors and evaluation of a student on the guard set."""
+        from tasks.encode import encode_corpus
+        from tasks.evaluate.systems import evaluate_student
+
+        if self.guard is None:
+            return None
+        corpus = self.guard.artifact
+        vectors = look(partial(encode_corpus, self.where, corpus, student))
+        self.add(vectors, number, "guard", f"encode, {student.system}", self.amounts.encode_other(self.guard))
+        ways = (self.root, student.system, corpus, vectors, self.recipe.evaluation)
+        measured = look(partial(evaluate_student, *ways))
+        return self.add(measured, number, "guard", student.system, amount({"ranking": self.guard.queries.height}))
 
     def diagnose(
         self,
@@ -94,7 +91,8 @@ class Steps:
         judged: Sequence[Artifact] = (),
     ) -> None:
         """Figures of a student's vectors and of its round; the newest verdicts come first."""
-        found = look(partial(diagnose_student, self.root, self.corpus, seen_of(measured, evidence, judged)))
+        seen = seen_of(measured, self.recipe, evidence, judged)
+        found = look(partial(diagnose_student, self.where, self.corpus, seen))
         self.add(found, number, "diagnose", measured.student.system, self.amounts.promote())
 
     def warmup(self, base: StudentRef, settings: Warmup, system: str) -> StudentRef:
@@ -121,7 +119,7 @@ class Steps:
         """The better of two students."""
         from tasks.promote.deciding import decide
 
-        old, new = ((one.student, one.evaluation) for one in (incumbent, challenger))
+        old, new = incumbent.contender, challenger.contender
         what = f"{incumbent.student.system} or {challenger.student.system}"
         try:
             with looking():
@@ -179,15 +177,6 @@ class Steps:
         self.teacher = ensemble_of(gathered, self.ready)
         return self.teacher
 
-    def score_mined(self, number: int, mined: Artifact, teacher: TeacherRef) -> Artifact:
-        """Scores of candidates and positives of the train queries."""
-        amounts = self.amounts.mined
-        return self._score(number, "train", mined, teacher, (amounts.pairs, amounts.positives))
-
-    def score_ranked(self, number: int, measured: Measured, teacher: TeacherRef) -> Artifact:
-        """Scores of what a student ranks first for dev and test."""
-        return self._score(number, "dev and test", measured.evaluation, teacher, (self.amounts.ranked.pairs, 0))
-
     def calibrate(self, teacher: TeacherRef, ranked: Measured, scored: Artifact) -> TeacherRef:
         """The teacher with its blend and its probabilities."""
         from tasks.teach.calibrating import calibrated, calibration
@@ -208,13 +197,14 @@ class Steps:
             found = unnamed(self.root, "evaluate", f"{ranked.fingerprint} re-ranked")
         return self.add(found, number, "evaluate", reranked_name(measured.student.system), self.amounts.evaluate())
 
-    def gate(self, warm: Measured, reranked: Artifact) -> None:
-        """The teacher against the student that it is to teach."""
+    def gate(self, number: int, student: Measured, reranked: Artifact) -> bool | None:
+        """The teacher against the student that it is to teach next: whether it goes on; None where that is unknown."""
         from tasks.teach.gate import judge_teacher
 
-        seed, measure = self.decides
-        found = look(partial(judge_teacher, self.root, warm.evaluation, reranked, measure, seed))
-        self.add(found, 0, "gate", "", self.amounts.promote())
+        gate = planning_of(self.recipe).gate
+        found = look(partial(judge_teacher, self.root, student.evaluation, reranked, gate))
+        self.add(found, number, "gate", "", self.amounts.promote())
+        return bool(found.facts["goes_on"]) if is_there(found) else None
 
     def evidence(self, number: int, miner: Measured, mined: Artifact, teacher: TeacherRef) -> Evidence:
         """What verdicts rest on."""
@@ -243,54 +233,7 @@ class Steps:
         judged = look(partial(judge_candidates, self.root, evidence, teacher, self.recipe.denoising))
         return self.add(judged, number, "denoise", "", self.amounts.denoise())
 
-    def add(self, artifact: Artifact, number: int, step: str, what: str, amount: Amount) -> Artifact:
-        """Write down a step's line; returns its artifact."""
-        return self.lines.add(artifact, Line(step=step, round=number, what=what, **amount))
-
     def _trained(self, artifact: Artifact, system: str, start: StudentRef) -> StudentRef:
         from tasks.train.training import student_of
 
         return student_of(artifact, system, start) if is_there(artifact) else unmade_student(artifact, system)
-
-    def _score(self, number: int, what: str, pairs: Artifact, teacher: TeacherRef, counts: tuple[int, int]) -> Artifact:
-        """Where the list or the teacher isn't there yet, as many pairs as there will be, and an assumption of how many
-        of them an earlier list will have had.
-
-        Args:
-            number: Round.
-            what: Whose queries.
-            pairs: The list.
-            teacher: Who scores.
-            counts: Pairs, and those of them that every list has.
-        """
-        from tasks.score.scoring import name_scores
-
-        alone = not self.ready or teacher.fingerprint in {each.fingerprint for each in self.ready}
-        readers = [teacher] if alone else self.ready  # of an ensemble, whether or not it is there yet
-        count, new, assumed = self._unscored(what, pairs, readers, counts)
-        reading = {(pairs.fingerprint, reader.fingerprint) for reader in readers}
-        if reading <= self.reading:  # by a line above: the list that settled an ensemble's scales
-            new, assumed = 0, []
-        self.reading |= reading
-        self.scored_lists.add(what)
-        folds = 0 if self.recipe.teacher.model else self.recipe.teach.folds
-        amount = self.amounts.score(count, new, folds, what == "train")
-        artifact, _ = name_scores(self.root, pairs, teacher.fingerprint)
-        return self.add(artifact, number, "score", what, {**amount, "assumed": assumed})
-
-    def _unscored(
-        self, what: str, pairs: Artifact, readers: list[TeacherRef], counts: tuple[int, int]
-    ) -> tuple[int, int, list[str]]:
-        """Readings of a list by its readers: all, new ones, and what that assumes."""
-        from tasks.score.amount import has_scored, unscored
-
-        count, known = counts
-        there = self.teacher is not None or bool(self.ready)
-        if there and is_there(pairs):
-            each = [unscored(self.where, pairs, reader) for reader in readers]
-            return sum(count for count, _ in each), sum(new for _, new in each), []
-        if what in self.scored_lists or (there and any(has_scored(self.where, reader) for reader in readers)):
-            new = count - self.amounts.again(count, known)
-            assumed = [f"{SAME:.0%} of the candidates are in earlier lists, and scored"]
-            return len(readers) * count, len(readers) * new, assumed
-        return len(readers) * count, len(readers) * count, []

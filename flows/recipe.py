@@ -2,12 +2,14 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from flows.overriding import override, problems
 from tasks.baseline.settings import StudentSettings
 from tasks.denoise.settings import Denoising
+from tasks.diagnose.settings import Diagnosis
 from tasks.evaluate.settings import Evaluation
 from tasks.ingest.settings import Source
 from tasks.mine.settings import Mining
@@ -42,6 +44,7 @@ class Recipe(Named):
     denoising: Denoising = Field(Denoising(), description="What is done with negatives that the teacher approves.")
     training: Training = Field(Training(), description="How the student learns from the judged lists.")
     evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
+    diagnosis: Diagnosis = Field(Diagnosis(), description="What is looked at besides the corpus.")
     promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
 
     @model_validator(mode="after")
@@ -99,41 +102,10 @@ def load_recipe(path: Path, overrides: list[str]) -> Recipe:
         document = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from error
-    for override in overrides:
-        _override(document, override)
+    for change in overrides:
+        override(document, change)
     document.setdefault("name", path.stem)
     try:
         return Recipe.model_validate(document)
     except ValidationError as error:
-        problems = "\n".join(f"  {_where(item['loc'])}: {item['msg']} (got {_short(item)})" for item in error.errors())
-        raise ValueError(f"{path}: the recipe cannot be used:\n{problems}") from error
-
-
-def _override(document: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key.strip():
-        raise ValueError(f"--set {override!r}: needs key=value, for example --set training.steps=200")
-    *parents, last = key.strip().split(".")
-    table = document
-    for parent in parents:
-        inner = table.setdefault(parent, {})
-        if not isinstance(inner, dict):
-            raise ValueError(f"--set {override!r}: {parent!r} is a value in the recipe, not a section")
-        table = inner
-    table[last] = _value(text.strip())
-
-
-def _value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _where(location: tuple[int | str, ...]) -> str:
-    return ".".join(map(str, location)) or "recipe"
-
-
-def _short(item: Any) -> str:
-    text = repr(item.get("input"))
-    return text if len(text) <= 60 else text[:57] + "..."
+        raise ValueError(f"{path}: the recipe cannot be used:\n{problems(error)}") from error

@@ -7,10 +7,10 @@ from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.diagnose.seen import Seen, seen
 from tasks.encode import encode
-from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened
+from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened, threshold
 from tasks.mine.miners import Miner
-from tasks.promote.deciding import Decision
-from tasks.promote.task import promote
+from tasks.promote.deciding import Contender, Decision
+from tasks.promote.task import evaluate_guard, promote
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
 from tasks.review.task import review
 from tasks.score.task import score
@@ -23,16 +23,18 @@ from tasks.warmup.settings import Warmup
 
 
 class Measured(Settings):
-    """A student, its vectors and its evaluation."""
+    """A student, its vectors, its evaluation with the cut-off that follows, and its evaluation on a guard set."""
 
     student: StudentRef
     vectors: Artifact
     evaluation: Artifact
+    guarded: Artifact | None = None
+    cutoff: Artifact | None = None
 
     @property
-    def contender(self) -> tuple[StudentRef, Artifact]:
+    def contender(self) -> Contender:
         """What promotion compares."""
-        return self.student, self.evaluation
+        return Contender(self.student, self.evaluation, self.guarded)
 
     @property
     def miner(self) -> Miner:
@@ -40,19 +42,23 @@ class Measured(Settings):
         return Miner(system=self.student.system, vectors=self.vectors)
 
 
-def measure(run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe) -> Measured:
-    """Encode the corpus with a student and evaluate it, and where shorter vectors are trained, by those too."""
+def measure(
+    run: Run, number: int, corpus: Artifact, student: StudentRef, recipe: Recipe, guard: Artifact | None = None
+) -> Measured:
+    """Encode the corpus with a student and evaluate it: also by shorter vectors, on a guard set, where asked for."""
     vectors = encode(run, number, corpus, student)
     evaluation = evaluate(run, number, corpus, student, vectors, recipe.evaluation)
     for dimension in recipe.training.dimensions:
         evaluate_shortened(run, number, corpus, (student, vectors), recipe.evaluation, dimension)
-    return Measured(student=student, vectors=vectors, evaluation=evaluation)
+    guarded = evaluate_guard(run, number, guard, student, recipe.evaluation) if guard else None
+    cutoff = threshold(run, number, corpus, evaluation)
+    return Measured(student=student, vectors=vectors, evaluation=evaluation, guarded=guarded, cutoff=cutoff)
 
 
-def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> None:
+def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:
     """Measure the teacher re-ranking a student's dev and test candidates."""
     scored = score(run, number, corpus, measured.evaluation, teacher)
-    evaluate_rerank(run, number, corpus, measured.evaluation, scored, teacher)
+    return evaluate_rerank(run, number, corpus, measured.evaluation, scored, teacher)
 
 
 def best_of(run: Run, incumbent: Measured, challenger: Measured, recipe: Recipe) -> Measured:
@@ -92,10 +98,13 @@ def lesson_of(recipe: Recipe, corpus: Artifact, judged: list[Artifact], students
     return Lesson(corpus=corpus, start=start, judged=judged[0], earlier=tuple(judged[1:]))
 
 
-def seen_of(measured: Measured, evidence: Evidence | None = None, judged: Sequence[Artifact] = ()) -> Seen:
+def seen_of(
+    measured: Measured, recipe: Recipe, evidence: Evidence | None = None, judged: Sequence[Artifact] = ()
+) -> Seen:
     """What a diagnosis looks at: a student, and the round that it came from where it came from one; newest first."""
     newest, before, *_ = (*judged, None, None)
-    return seen(measured.student.system, measured.vectors, evidence, (newest, before))
+    found = seen(measured.student.system, measured.vectors, evidence, (newest, before))
+    return found.model_copy(update={"student": measured.student, "probes": recipe.diagnosis.pairs})
 
 
 def longer(recipe: Recipe) -> Warmup:
@@ -104,18 +113,25 @@ def longer(recipe: Recipe) -> Warmup:
 
 
 class Rounds:
-    """Counts rounds until there have been enough, or the dev measure no longer rises."""
+    """Counts rounds until there have been enough, the dev measure no longer rises, or the teacher knows no more.
 
-    def __init__(self, recipe: Recipe) -> None:
+    Args:
+        recipe: How many, and how patient.
+        teaches: The teacher knows more than the student that round 1 starts from, as far as the gate says.
+    """
+
+    def __init__(self, recipe: Recipe, teaches: bool = True) -> None:
         self.recipe = recipe
+        self.teaches = teaches
         self.number = 0
         self.idle = 0
 
     def __iter__(self) -> Any:
-        while self.number < self.recipe.rounds and self.idle < self.recipe.patience:
+        while self.teaches and self.number < self.recipe.rounds and self.idle < self.recipe.patience:
             self.number += 1
             yield self.number
 
-    def settle(self, decision: Decision) -> None:
-        """Take note of how a round ended."""
+    def settle(self, decision: Decision, teaches: bool = True) -> None:
+        """Take note of how a round ended, and whether the teacher knows more than its student."""
         self.idle = 0 if decision.promoted else self.idle + 1
+        self.teaches = teaches

@@ -20,6 +20,7 @@ from warehouse.load import (
     register_model,
     start_run,
 )
+from warehouse.promotions import add_promotion
 from warehouse.snapshot import publish
 
 CANDIDATES = {
@@ -122,3 +123,5 @@ def train(wh: Warehouse, run: int, folder: Path) -> None:
     rows = [("promotion nDCG@10 dev difference", -0.25, "base stays"), ("promotion nDCG@10 dev p", 0.5, "base stays")]
     noted = frame(folder / "diagnostics.parquet", rows, ("name", "value", "note"))
     load_diagnostics(wh, run, key, noted, "diagnostics")
+    chosen = {"run_id": run, "system": "base", "fingerprint": "f", "path": "model", "trust_remote_code": False}
+    add_promotion(wh, "toy", {**chosen, "evaluation": "e", "made_by": "run", "who": "somebody", "why": "base stays"})

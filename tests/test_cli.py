@@ -10,7 +10,7 @@ from command import Remine, process
 
 COMMANDS = (
     *("init", "plan", "run", "score", "export", "sample", "promote", "rollback"),
-    *("runs", "search", "sql", "report", "compare", "ui"),
+    *("runs", "search", "sql", "report", "compare", "evaluate", "ui"),
 )
 
 

@@ -158,7 +158,7 @@ def test_the_page_tells_how_each_program_opens_the_file() -> None:
     page = (ROOT / "docs" / "sql.md").read_text("utf-8")
     for name in ("remine sql", "duckdb -readonly", "read_only=True", "DBeaver", "Metabase", "snapshot_info"):
         assert name in page
-    assert len(re.findall(r"^#### ", page, re.MULTILINE)) == 21 + 25 + 2
+    assert len(re.findall(r"^#### ", page, re.MULTILINE)) == 22 + 26 + 2
 
 
 def test_both_runs_leave_a_healthy_warehouse(wh: Warehouse) -> None:

@@ -13,7 +13,12 @@ from tasks.artifacts import Artifact, make_artifact
 from tasks.diagnose import findings
 from tasks.diagnose.diagnosing import diagnose_student
 from tasks.diagnose.geometry import Geometry, effective_rank, geometry, variances
+from tasks.diagnose.margins import margins_of
 from tasks.diagnose.seen import Seen
+from tasks.diagnose.settings import Diagnosis
+from tasks.refs import StudentRef
+from tasks.report.charts import margin_charts
+from tasks.where import Where
 from warehouse.texts import text_hash
 
 COUNT, SIZE = 400, 64
@@ -154,7 +159,7 @@ def test_a_round_is_diagnosed_from_what_it_left(tmp_path: Path) -> None:
     scored = left("score", "scores.parquet", pl.DataFrame({**keys, "logit": [2.0, -1.0]}), truncated_share=0.0)
     judged = left("denoise", "verdicts.parquet", pl.DataFrame({**keys, "verdict": ["negative", "approved"]}))
     seen = Seen(system="round-1", vectors=vectors, mined=mined, scored=scored, judged=judged, before=judged)
-    artifact = diagnose_student(tmp_path, corpus, seen)
+    artifact = diagnose_student(Where(home=tmp_path), corpus, seen)
     rows = pl.read_parquet(artifact.file("diagnostics.parquet"))
     values = dict(zip(rows["name"], rows["value"], strict=True))
     assert values["alignment"] == pytest.approx(0.0), "dev: the dog's query lies on its passage"
@@ -163,3 +168,55 @@ def test_a_round_is_diagnosed_from_what_it_left(tmp_path: Path) -> None:
     assert values["candidates: approved"] == pytest.approx(0.5)
     assert all(rows["note"].str.len_chars() > 20)
     assert any(warning.startswith("round-1: lists shorter than asked is 1.") for warning in artifact.facts["warnings"])
+
+
+def test_margins_are_counted_from_the_best_positive() -> None:
+    rows = [
+        (1, "positive", 0.9),
+        (1, "positive", 0.2),
+        (1, "negative", 0.4),
+        (1, "negative", 1.0),
+        (2, "negative", 0.3),
+    ]
+    pairs = pl.DataFrame(rows, schema=["query_hash", "verdict", "similarity"], orient="row")
+    found = margins_of(pairs)
+    values = {each.name: each for each in found.findings}
+    assert values["margin"].value == pytest.approx((0.5 - 0.1) / 2), "query 2 has no positive to be held against"
+    assert values["negatives above their positive"].value == 0.5 and values["negatives above their positive"].is_bad
+    assert len(found.histogram["shares"]) == 20 == len(found.histogram["edges"]) - 1
+    assert sum(found.histogram["shares"]) == pytest.approx(1.0)
+    assert (found.histogram["edges"][0], found.histogram["edges"][-1]) == pytest.approx((-0.1, 0.5))
+    ((caption, drawing, _),) = margin_charts([{"system": "base"}, {"system": "round-1", "margins": found.histogram}])
+    assert caption.startswith("round-1") and "about 50% of the negatives are above" in drawing
+    assert margins_of(pairs.clear()).histogram == {}
+
+
+def test_probes_are_measured_as_a_query_and_a_passage(tmp_path: Path, tiny_student: Path) -> None:
+    """The similarity that a search would use, prompts included; of the texts that a person has in mind."""
+    from sentence_transformers import SentenceTransformer
+
+    corpus = make_corpus(tmp_path, ["red cat", "blue dog"], {"a cat": "dev"}, [("a cat", "red cat", 1)])
+    vectors = write_vectors(tmp_path, corpus, {"red cat": [1.0, 0.0], "blue dog": [0.0, 1.0], "a cat": [1.0, 0.0]})
+    file = tmp_path / "probes.toml"
+    file.write_text('probes = [["read a file", "sort a list"]]')
+    probes = Diagnosis(probes=[["red house", "blue tree"]], probes_file=str(file)).pairs
+    student = StudentRef(system="base", fingerprint="f", path=tiny_student)
+    seen = Seen(system="base", vectors=vectors, student=student, probes=probes)
+    where = Where(home=tmp_path, device="cpu", precision="fp32", threads=1)
+    found = pl.read_parquet(diagnose_student(where, corpus, seen).file("diagnostics.parquet"))
+    told = found.filter(pl.col("name").str.starts_with("probe: "))
+    assert told["name"].to_list() == ["probe: red house | blue tree", "probe: read a file | sort a list"]
+    model = SentenceTransformer(str(tiny_student), device="cpu")
+    pairs = zip(*probes, strict=True)
+    queries, passages = (model.encode_query(list(next(pairs))), model.encode_document(list(next(pairs))))
+    assert told["value"].to_list() == pytest.approx((queries * passages).sum(axis=1).tolist(), abs=1e-5)
+    assert seen.named != Seen(system="base", vectors=vectors).named, "other probes are another diagnosis"
+
+
+@pytest.mark.parametrize("content", ['probes = [["one"]]', "pairs = []", 'probes = [["", "b"]]', "not toml"])
+def test_a_file_of_probes_that_holds_none_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "p.toml").write_text(content)
+    with pytest.raises(ValueError, match=r"p\.toml: needed TOML with probes"):
+        _ = Diagnosis(probes_file=str(tmp_path / "p.toml")).pairs
+    with pytest.raises(FileNotFoundError, match="probes_file"):
+        _ = Diagnosis(probes_file=str(tmp_path / "none.toml")).pairs

@@ -179,3 +179,9 @@ def test_texts_in_the_card_stay_texts() -> None:
 def test_the_card_of_the_base_says_that_nothing_was_better() -> None:
     assert "nothing that was trained was better on dev" in card_of(system="base")
     assert "labelled pairs" in card_of(system="warm")
+
+
+def test_the_card_tells_when_there_is_no_answer() -> None:
+    card = card_of(cutoff="below a similarity of 0.412, “no answer” is the better answer")
+    assert "Below a similarity of 0.412" in card and "it is found again for each" in card
+    assert "When there is no answer" not in card_of()

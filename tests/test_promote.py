@@ -8,17 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.artifacts import Artifact, make_artifact
+from tasks.artifacts import make_artifact
 from tasks.evaluate.paired import compare, compare_differences
-from tasks.promote.by_hand import promote_by_hand
 from tasks.promote.deciding import Contender, Decision, decide
-from tasks.promote.incumbent import name_incumbent, roll_back
 from tasks.promote.settings import Promotion
-from tasks.record import record
-from tasks.refs import Run, StudentRef
-from tasks.where import Where
-from warehouse.connect import Warehouse
-from warehouse.load import load_metrics, start_run
+from tasks.refs import StudentRef
 
 
 def metrics_of(values: list[float], split: str = "dev", measure: str = "nDCG@10") -> pl.DataFrame:
@@ -37,7 +31,7 @@ def contender(root: Path, system: str, dev: list[float], test: list[float] | Non
         return {"system": system}
 
     measured = make_artifact(root, "evaluate", 1, {"system": system, "values": dev}, {}, build)
-    return StudentRef(system=system, fingerprint=f"{system}-{sum(dev)}", path=root / system), measured
+    return Contender(StudentRef(system=system, fingerprint=f"{system}-{sum(dev)}", path=root / system), measured)
 
 
 def decided(tmp_path: Path, old: list[float], new: list[float], **settings: object) -> Decision:
@@ -141,78 +135,39 @@ def test_systems_measured_on_other_queries_are_not_compared() -> None:
         compare(metrics_of([0.1]), metrics_of([0.1]), "test", "nDCG@10")
 
 
-def test_the_incumbent_is_named_in_a_file(tmp_path: Path) -> None:
-    run = Run(id=4, recipe="sample", where=Where(home=tmp_path))
-    student = StudentRef(system="round-2", fingerprint="abc", path=tmp_path / "model")
-    measured = Artifact(step="evaluate", fingerprint="f", path=tmp_path / "measured")
-    for system in ("warm", "round-2"):
-        path = name_incumbent(run, student.model_copy(update={"system": system}), measured)
-    assert path == tmp_path / "data" / "artifacts" / "current" / "sample.json"
-    current = json.loads(path.read_text())
-    assert (current["system"], current["fingerprint"], current["run"]) == ("round-2", "abc", 4)
-    assert current["path"] == str(tmp_path / "model")
-    assert list(path.parent.iterdir()) == [path]
+def guarded(root: Path, system: str, dev: list[float], general: list[float]) -> Contender:
+    """A contender that was measured on a guard set as well."""
+    frame = metrics_of(general, "guard")
+
+    def build(folder: Path) -> dict[str, str]:
+        frame.write_parquet(folder / "query_metrics.parquet")
+        return {"system": system}
+
+    measured = make_artifact(root, "guard", 1, {"system": system, "values": general}, {}, build)
+    return contender(root, system, dev)._replace(guarded=measured)
 
 
-def test_rolling_back_names_the_student_before_and_ends_at_the_first(tmp_path: Path) -> None:
-    run = Run(id=4, recipe="sample", where=Where(home=tmp_path))
-    measured = Artifact(step="evaluate", fingerprint="f", path=tmp_path / "measured")
-    for number, system in enumerate(("warm", "round-1", "round-1", "round-2")):
-        (tmp_path / system).mkdir(exist_ok=True)
-        student = StudentRef(system=system, fingerprint=system, path=tmp_path / system)
-        path = name_incumbent(run.model_copy(update={"id": number}), student, measured)
-    gone, back = roll_back(run.where, "sample")
-    assert (gone["system"], back["system"], back["run"]) == ("round-2", "round-1", 2), "an unchanged run adds none"
-    assert json.loads(path.read_text())["system"] == "round-1"
-    assert roll_back(run.where, "sample")[1]["system"] == "warm"
-    with pytest.raises(LookupError, match="warm of run 0 was the first in use"):
-        roll_back(run.where, "sample")
-    with pytest.raises(LookupError, match="there are sample"):
-        roll_back(run.where, "other")
+@pytest.mark.parametrize("rule", ["better", "proven"])
+def test_a_student_that_forgets_too_much_is_not_promoted(tmp_path: Path, rule: str) -> None:
+    """What it gained on one corpus it lost everywhere else."""
+    settings = Promotion.model_validate({"rule": rule, "guard": "general", "guard_tolerance": 0.05})
+    old = guarded(tmp_path, "base", [0.1] * 12, [0.5] * 12)
+    lost = guarded(tmp_path, "round-1", [0.3] * 12, [0.5] * 11 + [0.0])
+    kept = decide(tmp_path, old, lost, settings, "nDCG@10")
+    assert kept.promoted and kept.contender.guarded == lost.guarded, "0.042 is within the tolerance"
+    worse = decide(tmp_path, old, guarded(tmp_path, "round-2", [0.3] * 12, [0.44] * 12), settings, "nDCG@10")
+    assert not worse.promoted and worse.contender.guarded == old.guarded
+    assert "which loses too much on the guard set" in worse.sentence
+    assert "on 12 queries of the guard set -0.0600" in worse.sentence
+    rows = pl.read_parquet(worse.artifact.file("diagnostics.parquet"))
+    values = dict(zip(rows["name"], rows["value"], strict=True))
+    assert values["promotion nDCG@10 guard difference"] == pytest.approx(-0.06)
+    assert {"promotion nDCG@10 guard p", "promotion nDCG@10 guard low"} <= set(values)
 
 
-def test_a_student_that_is_gone_is_not_gone_back_to(tmp_path: Path) -> None:
-    run = Run(id=1, recipe="sample", where=Where(home=tmp_path))
-    measured = Artifact(step="evaluate", fingerprint="f", path=tmp_path)
-    for system in ("warm", "round-1"):
-        path = name_incumbent(run, StudentRef(system=system, fingerprint=system, path=tmp_path / system), measured)
-    before = path.read_text()
-    with pytest.raises(FileNotFoundError, match="the folder of warm of run 1 is gone"):
-        roll_back(run.where, "sample")
-    assert path.read_text() == before
-
-
-def test_a_round_can_be_put_in_use_by_hand(tmp_path: Path) -> None:
-    where = Where(home=tmp_path)
-    warehouse = Warehouse(where.warehouse_path)
-    number = start_run(warehouse, "distill", "sample", "{}", {})
-    run = Run(id=number, recipe="sample", where=where)
-
-    def train(folder: Path) -> dict[str, str]:
-        (folder / "model").mkdir()
-        return {"student": "abc"}
-
-    trained = make_artifact(run.root, "train", 1, {}, {}, train)
-    _, measured = contender(run.root, "round-1", [0.5])
-    for place, artifact in ((1, trained), (1, measured)):
-        record(run, artifact, place)
-    columns = ["system", "split", "measure", "value", "chance", "queries"]
-    rows = [(system, "dev", "nDCG@10", value, 0.1, 1) for system, value in (("round-1", 0.4), ("base", 0.5))]
-    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(tmp_path / "metrics.parquet")
-    load_metrics(warehouse, number, 2, tmp_path / "metrics.parquet", "metrics")
-    done = promote_by_hand(where, number, 1)
-    current = json.loads(done.path.read_text())
-    assert (current["system"], current["fingerprint"], current["by"]) == ("round-1", "abc", "hand")
-    assert current["path"] == str(trained.path / "model")
-    assert done.sentence == "nDCG@10 on dev: round-1 0.400, base 0.500"
-    with pytest.raises(LookupError, match=r"no student of round 7; there are \[1\]"):
-        promote_by_hand(where, number, 7)
-    with pytest.raises(LookupError, match="no run 9"):
-        promote_by_hand(where, 9, 1)
-
-
-def test_a_recipe_name_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
-    run = Run(id=1, recipe="../escape", where=Where(home=tmp_path))
-    student = StudentRef(system="base", fingerprint="a", path=tmp_path)
-    with pytest.raises(ValueError, match="escape"):
-        name_incumbent(run, student, Artifact(step="evaluate", fingerprint="f", path=tmp_path))
+def test_a_student_that_was_not_measured_on_the_guard_set_is_not_compared(tmp_path: Path) -> None:
+    old, new = guarded(tmp_path, "base", [0.1], [0.5]), contender(tmp_path, "round-1", [0.3])
+    with pytest.raises(ValueError, match="only 1 were measured on it"):
+        decide(tmp_path, old, new, Promotion(), "nDCG@10")
+    with pytest.raises(ValueError, match="only 0 were measured on it"):
+        decide(tmp_path, contender(tmp_path, "base", [0.1]), new, Promotion(guard="general"), "nDCG@10")

@@ -14,6 +14,7 @@ from sources import write_beir
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.baseline.settings import StudentSettings
+from tasks.baseline.systems import base_student
 from tasks.baseline.task import baseline
 from tasks.encode import encode
 from tasks.evaluate.settings import Evaluation
@@ -22,6 +23,7 @@ from tasks.export import export_to
 from tasks.export.task import export
 from tasks.ingest.corpus import ingest_corpus
 from tasks.ingest.settings import Source
+from tasks.promote.incumbent import name_incumbent, roll_back
 from tasks.promote.settings import Promotion
 from tasks.promote.task import promote
 from tasks.record import warehouse_of
@@ -112,7 +114,7 @@ def placed(tmp_path: Path) -> list[Placed]:
         Placed(1, artifact_of(tmp_path, "denoise", {"false_negatives": 42, "verdicts": {"approved": 42}})),
         Placed(1, artifact_of(tmp_path, "train", {"unfinished": True})),
         Placed(1, measured(tmp_path, "round-1", 0.7)),
-        Placed(1, artifact_of(tmp_path, "promote", {"sentence": sentence, "winner": "round-1"})),
+        Placed(1, artifact_of(tmp_path, "promote", {"sentence": sentence, "winner": "round-1", "halved": False})),
     ]
     return made
 
@@ -222,10 +224,18 @@ def test_baseline_promotion_export_and_report_work_on_one_warehouse(
     assert [row[0] for row in summary.tables[0].rows] == ["chance", "bm25", "base", "warm"]
     assert (exported.path / "model" / "README.md").read_text().count("| warm |") == 1
     assert json.loads((run.root / "current" / "small.json").read_text())["system"] == "base"
-    folder = export_to(where, run.id, tmp_path / "mine")
+    folder, system = export_to(where, run.id, tmp_path / "mine")
+    assert system == "base"
     assert json.loads((folder / "remine.json").read_text())["student"] == base.fingerprint
     with pytest.raises(LookupError, match="run 99 has no student to export"):
         export_to(where, 99, tmp_path / "other")
+    shorter = base_student(where, StudentSettings(model=str(tiny_student), max_length=20))
+    other = shorter.model_copy(update={"system": "warm"})
+    name_incumbent(run, other, measured_warm, "hand", "people like it better")
+    folder, system = export_to(where, run.id, tmp_path / "mine")
+    assert (system, json.loads((folder / "remine.json").read_text())["student"]) == ("warm", other.fingerprint)
+    roll_back(where, "small")
+    assert export_to(where, run.id, tmp_path / "mine")[1] == "base", "export follows what is in use"
     board = warehouse_leaderboard(warehouse_of(where), run.id)
     assert set(board["system"]) == {"chance", "bm25", "base", "warm"}
     assert board["chance"].null_count() == 0

@@ -10,7 +10,7 @@ from tiny_corpus import make_corpus
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.refs import StudentRef, TeacherRef
-from tasks.teach.calibrating import calibrate_teacher, platt
+from tasks.teach.calibrating import calibrate_teacher, platt, refuse_upside_down
 from tasks.teach.labels import Material, fold_of, seen_queries
 from tasks.teach.settings import Teach, TeacherSettings
 from tasks.teach.teaching import Lectern, ready_teachers, taught_teacher, teach_folds
@@ -120,10 +120,13 @@ def test_platt_finds_the_scale_that_the_labels_were_drawn_from() -> None:
     assert a == pytest.approx(0.7, abs=0.03) and b == pytest.approx(-1.2, abs=0.05)
 
 
-def test_a_teacher_that_is_upside_down_is_refused() -> None:
+def test_a_teacher_that_is_upside_down_tells_nothing_and_is_refused_where_no_gate_stops_it() -> None:
     judgements = np.array([3.0, 2.0, 1.0, 0.0, -1.0, -2.0])
+    a, b = platt(judgements, np.array([False, False, False, False, True, True]))
+    assert (a, b) == pytest.approx((0.0, np.log(2 / 4)))
     with pytest.raises(ValueError, match="less relevance"):
-        platt(judgements, np.array([False, False, False, True, True, True]))
+        refuse_upside_down(teacher().model_copy(update={"a": a, "b": b}))
+    refuse_upside_down(teacher().model_copy(update={"a": 0.01}))
 
 
 def test_one_kind_of_label_cannot_be_calibrated_on() -> None:

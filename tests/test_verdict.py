@@ -1,12 +1,13 @@
 """The first line of the summary says what is true, and no more."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tasks.report.verdict import Figures, verdict
+from tasks.report.verdict import Figures, stopped_by, verdict
 
 QUERIES = 200
 BASE = {"base": 0.55, "warm": 0.65, "warm-long": 0.66, "teacher": 0.70, "round-1": 0.68, "round-2": 0.70}
@@ -97,3 +98,15 @@ def test_where_no_round_was_measured_nothing_is_said_of_the_teacher() -> None:
     line = verdict(figures_of("warm", {"base": 0.55, "warm": 0.65}, {"base": 0.56, "warm": 0.6}))
     assert line.startswith("No round was measured; warm, trained on the labels alone, leads: test nDCG@10 0.650")
     assert "teacher" not in line
+
+
+def test_a_run_that_the_gate_stopped_says_so_and_what_helps() -> None:
+    gate = {"system": "warm", "goes_on": False, "difference": -0.01, "p": 0.75}
+    figures = figures_of("warm-long", {name: BASE[name] for name in ("base", "warm", "warm-long", "teacher")})
+    line = verdict(replace(figures, stopped=stopped_by([gate])))
+    assert line.startswith(
+        "Promoted warm-long, trained on the labels alone: test nDCG@10 0.660, base 0.550 (+0.110); no "
+    )
+    assert "no round was made: the teacher is not proven to know more than warm (re-ranking it on dev: −0.010" in line
+    assert "one-sided p = 0.750" in line and line.count("what would help") == 1
+    assert stopped_by([{**gate, "goes_on": True}, gate]) == "" == stopped_by([])

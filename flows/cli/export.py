@@ -15,7 +15,7 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")],
     home: Home = HERE,
 ) -> None:
-    """Copy the student that a run chose, as a sentence-transformers folder with its model card.
+    """Copy the student that a run chose, or that `remine promote` put in its place, with its model card.
 
     **Example:** `remine export 3 my-student`, then `SentenceTransformer("my-student")` in Python
     """
@@ -23,4 +23,5 @@ def export(
     from tasks.export.chosen import export_to
     from tasks.where import Where
 
-    say(f"Wrote {export_to(Where(home=home.resolve()), run, folder)}.")
+    written, system = export_to(Where(home=home.resolve()), run, folder)
+    say(f"Wrote {written}: {system} of run {run}.")

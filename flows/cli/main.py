@@ -8,6 +8,7 @@ import typer
 
 from flows.cli import (
     compare,
+    evaluate,
     export,
     init,
     lists,
@@ -77,6 +78,7 @@ app.add_typer(lists.app, name="lists", rich_help_panel="Share")
 app.command(rich_help_panel="Look")(runs.runs)
 app.command(rich_help_panel="Look")(report.report)
 app.command(rich_help_panel="Look")(compare.compare)
+app.command(rich_help_panel="Look")(evaluate.evaluate)
 app.command(rich_help_panel="Look")(search.search)
 app.command(rich_help_panel="Look", cls=sql.SqlCommand)(sql.sql)
 app.command(rich_help_panel="Look")(ui.ui)

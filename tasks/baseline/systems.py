@@ -1,6 +1,7 @@
 """The systems there are before anything is trained: chance, BM25, and the student as it comes."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +12,7 @@ from tasks.baseline.before import before_tuning
 from tasks.baseline.bm25 import search_bm25
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.chance import chance_queries
+from tasks.evaluate.own import ranked_without_own
 from tasks.evaluate.tables import read_judged, write_measured, write_ranked
 from tasks.fusing import ORDER, SMOOTHING, fuse
 from tasks.progress import progress
@@ -39,7 +41,7 @@ def evaluate_chance(root: Path, corpus: Artifact, depth: int) -> Artifact:
     return make_artifact(root, "baseline", VERSION, named, {"corpus": corpus.fingerprint}, build)
 
 
-def evaluate_bm25(root: Path, corpus: Artifact, depth: int) -> Artifact:
+def evaluate_bm25(root: Path, corpus: Artifact, depth: int, ignore_identical_ids: bool = False) -> Artifact:
     """Write ranking, metrics and query_metrics of BM25."""
 
     def build(folder: Path) -> Mapping[str, Any]:
@@ -47,10 +49,11 @@ def evaluate_bm25(root: Path, corpus: Artifact, depth: int) -> Artifact:
         passages = pl.read_parquet(corpus.file("passages.parquet"))
         queries = pl.read_parquet(corpus.file("queries.parquet")).filter(pl.col("hash").is_in(judged.queries))
         with progress("search with BM25", queries.height, "queries") as tick:
-            ranking = search_bm25(passages, queries, depth, tick)
+            rank = partial(search_bm25, passages, queries, tick=tick)
+            ranking = ranked_without_own(corpus, rank, depth) if ignore_identical_ids else rank(depth)
         return write_ranked(folder, "bm25", judged, ranking, depth)
 
-    named = {"system": "bm25", "depth": depth}
+    named = {"system": "bm25", "depth": depth, **({"ignore_identical_ids": True} if ignore_identical_ids else {})}
     return make_artifact(root, "baseline", VERSION, named, {"corpus": corpus.fingerprint}, build)
 
 
@@ -72,7 +75,7 @@ def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Arti
         by_words, by_vectors = (pl.read_parquet(each.file("ranking.parquet")) for each in (words, vectors))
         facts = write_ranked(folder, "hybrid", judged, fused(by_words, by_vectors, depth), depth)
         base, hybrid = (pl.read_parquet(path) for path in (vectors.file(QUERIES), folder / QUERIES))
-        return {**facts, "warnings": before_tuning(corpus, base, hybrid)}
+        return {**facts, "warnings": before_tuning(corpus, base, hybrid) if "dev" in judged.splits else []}
 
     inputs = {"corpus": corpus.fingerprint, "bm25": words.fingerprint, "base": vectors.fingerprint}
     return make_artifact(root, "baseline", VERSION, {"system": "hybrid", "depth": depth}, inputs, build)

@@ -18,8 +18,9 @@ def baseline(run: Run, corpus: Artifact, student: StudentSettings, evaluation: E
     from tasks.baseline.systems import base_student, describe_student, evaluate_bm25, evaluate_chance
     from warehouse.load import register_model
 
+    words = (evaluation.depth, evaluation.ignore_identical_ids)
     load_measures(run, evaluate_chance(run.root, corpus, evaluation.depth), 0)
-    load_ranked(run, evaluate_bm25(run.root, corpus, evaluation.depth), 0)
+    load_ranked(run, evaluate_bm25(run.root, corpus, *words), 0)
     base = base_student(run.where, student)
     facts = describe_student(base.path)
     register_model(warehouse_of(run.where), "student", student.model, base.fingerprint, facts)
@@ -38,7 +39,7 @@ def hybrid(run: Run, corpus: Artifact, base: Artifact, evaluation: Evaluation) -
     """
     from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
 
-    words = evaluate_bm25(run.root, corpus, evaluation.depth)
+    words = evaluate_bm25(run.root, corpus, evaluation.depth, evaluation.ignore_identical_ids)
     artifact = evaluate_hybrid(run.root, corpus, words, base, evaluation.depth)
     load_ranked(run, artifact, 0)
     for warning in artifact.facts["warnings"]:

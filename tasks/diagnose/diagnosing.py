@@ -13,31 +13,34 @@ from tasks.denoise.blend import similarities
 from tasks.diagnose import findings
 from tasks.diagnose.findings import KEYS, Finding
 from tasks.diagnose.geometry import geometry
+from tasks.diagnose.margins import Margins, margins_of
 from tasks.diagnose.seen import Seen
+from tasks.where import Where
 
-VERSION = 2
+VERSION = 3
 SCHEMA = {"name": pl.String, "value": pl.Float64, "note": pl.String}
 
 
-def diagnose_student(root: Path, corpus: Artifact, seen: Seen) -> Artifact:
-    """Write diagnostics.parquet: `name, value, note`; bad values are among the facts as `warnings`.
+def diagnose_student(where: Where, corpus: Artifact, seen: Seen) -> Artifact:
+    """Write diagnostics.parquet: `name, value, note`; among the facts are bad values as `warnings`, and `margins`.
 
     Args:
-        root: Folder of all artifacts.
+        where: Folder of all artifacts, and the machine that encodes probes.
         corpus: passages, queries and labels.
         seen: The student and its round.
     """
 
     def build(folder: Path) -> Mapping[str, Any]:
-        found = [*_geometry(corpus, seen), *_round(corpus, seen)]
+        margins = _margins(corpus, seen)
+        found = [*_geometry(corpus, seen), *_round(corpus, seen), *margins.findings, *_probed(where, seen)]
         rows = [astuple(each)[:3] for each in found]
         pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(
             folder / "diagnostics.parquet", compression="zstd"
         )
-        return {"system": seen.system, "warnings": warnings(seen.system, found)}
+        return {"system": seen.system, "warnings": warnings(seen.system, found), "margins": margins.histogram}
 
     inputs = {"corpus": corpus.fingerprint, **seen.fingerprints()}
-    return make_artifact(root, "diagnose", VERSION, {"system": seen.system}, inputs, build)
+    return make_artifact(where.artifacts_path, "diagnose", VERSION, seen.named, inputs, build)
 
 
 def warnings(system: str, found: list[Finding]) -> list[str]:
@@ -75,3 +78,26 @@ def _round(corpus: Artifact, seen: Seen) -> list[Finding]:
         found.append(findings.of_overlap(verdicts, pl.read_parquet(seen.before.file("verdicts.parquet"))))
     facts = (seen.mined.facts, seen.scored.facts, seen.vectors.facts)
     return [*found, *findings.of_verdicts(verdicts), *findings.of_facts(*facts)]
+
+
+def _margins(corpus: Artifact, seen: Seen) -> Margins:
+    """How far the student holds negatives away from positives."""
+    if seen.judged is None:
+        return margins_of(pl.DataFrame(schema={"query_hash": pl.Int64, "verdict": pl.String, "similarity": pl.Float32}))
+    verdicts = pl.read_parquet(seen.judged.file("verdicts.parquet"), columns=[*KEYS, "verdict"])
+    used = verdicts.filter(pl.col("verdict").is_in(["positive", "negative"]))
+    return margins_of(used.with_columns(similarities(seen.vectors, corpus, used)))
+
+
+def _probed(where: Where, seen: Seen) -> list[Finding]:
+    """The similarity of the user's own pairs."""
+    if not seen.probes or seen.student is None:
+        return []
+    from models.runtime import configure
+    from models.student import Student
+
+    runtime = configure(where.device, where.precision, where.threads)
+    student = Student.load(seen.student.path, runtime, trust_remote_code=seen.student.trust_remote_code)
+    queries, passages = ([pair[place] for pair in seen.probes] for place in (0, 1))
+    vectors = student.encode_queries(queries).vectors, student.encode_passages(passages).vectors
+    return findings.of_probes(seen.probes, np.einsum("nd,nd->n", *vectors).tolist())

@@ -1,7 +1,8 @@
 """What was found, with a sentence on what a bad value looks like, and a warning where it is one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 import polars as pl
 
@@ -128,6 +129,18 @@ def of_verdicts(verdicts: pl.DataFrame) -> list[Finding]:
 
 def _is_odd(verdict: str, share: float) -> bool:
     return share < 0.1 if verdict == "negative" else share > {"unscored": 0.0}.get(verdict, 0.5)
+
+
+def of_probes(probes: Sequence[Sequence[str]], similarities: Sequence[float]) -> list[Finding]:
+    """The similarity of pairs of the user's own, a query and a passage each."""
+    return [
+        Finding(
+            f"probe: {shorten(query, 60)} | {shorten(passage, 60)}",
+            value,
+            "Similarity of a pair of your own: what belongs together rises above the base's, what doesn't falls.",
+        )
+        for (query, passage), value in zip(probes, similarities, strict=True)
+    ]
 
 
 def of_facts(mined: Mapping[str, float], scored: Mapping[str, float], encoded: Mapping[str, float]) -> list[Finding]:

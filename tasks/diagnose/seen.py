@@ -1,12 +1,22 @@
 """What a diagnosis looks at."""
 
+from typing import Any
+
+from pydantic import Field
+
 from tasks.artifacts import Artifact
 from tasks.denoise.evidence import Evidence
+from tasks.refs import StudentRef
 from tasks.settings import Settings
 
 
 class Seen(Settings):
-    """A student's vectors, and what its round was made of; None where the student comes from no round."""
+    """A student's vectors, and what its round was made of; None where the student comes from no round.
+
+    Attributes:
+        student: Who encodes the probes; needed where there are any.
+        probes: Pairs of the user's own: a query and a passage each.
+    """
 
     system: str
     vectors: Artifact
@@ -14,6 +24,13 @@ class Seen(Settings):
     scored: Artifact | None = None
     judged: Artifact | None = None
     before: Artifact | None = None
+    student: StudentRef | None = None
+    probes: list[list[str]] = Field(default_factory=list)
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What belongs to the name of a diagnosis beside its inputs."""
+        return {"system": self.system, **({"probes": self.probes} if self.probes else {})}
 
     def fingerprints(self) -> dict[str, str]:
         """Fingerprints by role."""

@@ -16,7 +16,7 @@ def diagnose(run: Run, number: int, corpus: Artifact, seen: Seen) -> Artifact:
     from tasks.diagnose.diagnosing import diagnose_student
     from warehouse.load import load_diagnostics
 
-    artifact = diagnose_student(run.root, corpus, seen)
+    artifact = diagnose_student(run.where, corpus, seen)
     key = record(run, artifact, number)
     name = "diagnostics.parquet"
     load_diagnostics(warehouse_of(run.where), run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")

@@ -16,6 +16,15 @@ class Evaluation(Settings):
     rerank_depth: int = Field(20, ge=1, description="First passages of every ranking that the teacher re-ranks.")
     measure: MeasureName = Field("nDCG@10", description="The measure that decides on dev.")
 
+    ignore_identical_ids: bool = Field(
+        False, description="Leave out a passage that has the query's own id, as BEIR's ArguAna and Quora want it."
+    )
+
+    @property
+    def named(self) -> dict[str, bool]:
+        """What of it belongs to the name of a ranking, beside the depth."""
+        return {"ignore_identical_ids": True} if self.ignore_identical_ids else {}
+
     @model_validator(mode="after")
     def _rerank_within_depth(self) -> Self:
         if self.rerank_depth > self.depth:

@@ -1,12 +1,14 @@
 """Evaluating a student, and a teacher that re-ranks what a student found."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tasks.artifacts import Artifact, make_artifact
+from tasks.evaluate.own import ranked_without_own
 from tasks.evaluate.ranking import rank_by_vectors, rerank
 from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.tables import KEYS, read_judged, write_ranked
@@ -35,13 +37,15 @@ def evaluate_student(
 
     def build(folder: Path) -> Mapping[str, Any]:
         judged = read_judged(corpus)
-        ranking = rank_by_vectors(corpus, vectors, judged.queries, settings.depth, dimension)
+        rank = partial(rank_by_vectors, corpus, vectors, judged.queries, dimension=dimension)
+        ignored = settings.ignore_identical_ids
+        ranking = ranked_without_own(corpus, rank, settings.depth) if ignored else rank(settings.depth)
         pairs = ranking.filter(pl.col("rank") <= settings.rerank_depth).select(KEYS).sort(KEYS)
         pairs.write_parquet(folder / "pairs.parquet", compression="zstd")
         return {**write_ranked(folder, system, judged, ranking, settings.depth), "pairs": pairs.height}
 
     # The measure that decides changes no number here, so it is not part of the name.
-    named = {"system": system, "depth": settings.depth, "rerank_depth": settings.rerank_depth}
+    named = {"system": system, "depth": settings.depth, "rerank_depth": settings.rerank_depth, **settings.named}
     inputs = {"corpus": corpus.fingerprint, "vectors": vectors.fingerprint}
     return make_artifact(root, "evaluate", VERSION, named, inputs, build)
 

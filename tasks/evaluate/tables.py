@@ -35,7 +35,7 @@ class Judged:
 
 
 def read_judged(corpus: Artifact) -> Judged:
-    """Read the dev and test labels of a corpus.
+    """Read the dev and test labels of a corpus; of one that is measured on alone, the labels of its one split.
 
     Raises:
         ValueError: A label names a query or passage that the corpus does not have, or no dev query has a
@@ -46,9 +46,10 @@ def read_judged(corpus: Artifact) -> Judged:
     queries = pl.read_parquet(corpus.file("queries.parquet"), columns=["hash"])
     for column, known in (("query_hash", queries), ("passage_hash", passages)):
         _check_known(corpus, labels, column, known)
-    found = {split: judged_queries(labels, split) for split in SPLITS}
+    alone = corpus.facts.get("measured")
+    found = {split: judged_queries(labels, split) for split in ((alone,) if alone else SPLITS)}
     splits = {split: frame for split, frame in found.items() if frame.height}
-    if "dev" not in splits:
+    if not alone and "dev" not in splits:
         raise ValueError(
             f"{corpus.path}: no dev query has a positive label; without one, neither a checkpoint nor a student "
             "can be chosen"

@@ -1,9 +1,14 @@
-"""The step `evaluate`."""
+"""The steps `evaluate` and `threshold`, and TREC files."""
+
+import logging
+from pathlib import Path
 
 from tasks.evaluate.settings import Evaluation
 from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run, StudentRef, TeacherRef
 from tasks.step import step
+
+log = logging.getLogger("remine.evaluate")
 
 
 @step("evaluate")
@@ -41,6 +46,32 @@ def evaluate_rerank(
     artifact = evaluate_reranked(run.root, corpus, ranked, scored, teacher)
     load_ranked(run, artifact, number)
     return artifact
+
+
+@step("threshold")
+def threshold(run: Run, number: int, corpus: Artifact, evaluated: Artifact) -> Artifact:
+    """Find the similarity below which a student's answers are worse than none."""
+    from tasks.evaluate.cutoff import threshold_of
+    from warehouse.load import load_diagnostics
+
+    artifact = threshold_of(run.root, corpus, evaluated)
+    key = record(run, artifact, number)
+    name = "diagnostics.parquet"
+    load_diagnostics(warehouse_of(run.where), run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")
+    return artifact
+
+
+@step("deliver")
+def write_runs(run: Run, corpus: Artifact, folder: Path) -> None:
+    """Write TREC runs of every system that the run measured, and qrels."""
+    from tasks.evaluate.trec import write_trec
+    from warehouse.queries import steps
+
+    made = steps(warehouse_of(run.where), run.id).unique("artifact", maintain_order=True).rows(named=True)
+    artifacts = [Artifact(step=row["step"], fingerprint=row["artifact"], path=Path(row["path"])) for row in made]
+    ranked = [each for each in artifacts if (each.path / "ranking.parquet").exists()]
+    for path in write_trec(folder, corpus, ranked):
+        log.info("wrote %s", path)
 
 
 def load_ranked(run: Run, artifact: Artifact, number: int) -> None:

@@ -31,6 +31,7 @@ class Card:
         metrics: `system, split, measure, value, queries` of every system of the run.
         passages: How many distinct passages the figures were measured on.
         model: similarity, max_length and prompts, as the folder states them.
+        cutoff: From which similarity on an answer is one, in a sentence; empty where that is unknown.
     """
 
     system: str
@@ -39,6 +40,7 @@ class Card:
     metrics: pl.DataFrame
     passages: int
     model: Mapping[str, Any]
+    cutoff: str = ""
 
 
 def write_card(card: Card) -> str:
@@ -48,6 +50,7 @@ def write_card(card: Card) -> str:
         f"# {plain(card.name)}: {plain(card.system)}",
         _what(card),
         f"## How to use it\n\n{USE}\n\n{_serving(card.model)}",
+        *([f"## When there is no answer\n\n{_cutoff(card.cutoff)}"] if card.cutoff else []),
         f"## How good it is\n\n{_measured(card)}\n\n{markdown(leaderboard(card.metrics))}",
         f"## How it was made\n\n{_made(card)}",
     ]
@@ -93,6 +96,13 @@ def _serving(model: Mapping[str, Any]) -> str:
         f"Similarity: {model['similarity']}. Texts are cut {cut}. {written}\n\n"
         "Vectors of this model and of the one it started from lie in different spaces: encode every passage again, "
         "and never search the vectors of one with the queries of the other."
+    )
+
+
+def _cutoff(sentence: str) -> str:
+    return (
+        f"{sentence[0].upper()}{plain(sentence[1:])}. Another student has another cut-off, also one that was trained "
+        "from this one: it is found again for each."
     )
 
 

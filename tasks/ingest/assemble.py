@@ -44,8 +44,13 @@ class Corpus:
             frame.write_parquet(folder / f"{name}.parquet", compression="zstd")
 
 
-def assemble(collection: Collection, dev_share: float) -> Corpus:
+def assemble(collection: Collection, dev_share: float | None) -> Corpus:
     """Check a collection and make the corpus of it.
+
+    Args:
+        collection: What was read.
+        dev_share: Share of train queries that become dev where there is none; None: nothing is trained, and every label
+            stays in its split.
 
     Raises:
         CorpusError: The parts do not fit together, two texts share a hash, or a split that is needed is empty.
@@ -61,7 +66,7 @@ def assemble(collection: Collection, dev_share: float) -> Corpus:
         .join(passage_ids.select(passage_id="external_id", passage_hash="hash"), on="passage_id")
         .select("query_id", "query_hash", "passage_hash", "grade", "split")
     )
-    kept, notes = settle_splits(judged, dev_share)
+    kept, notes = (judged, []) if dev_share is None else settle_splits(judged, dev_share)
     labels, merged = _merge(kept)
     id_splits = kept.select(external_id="query_id", split="split").unique()
     query_splits = labels.select(hash="query_hash", split="split").unique()

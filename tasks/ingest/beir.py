@@ -12,15 +12,16 @@ from tasks.ingest.complaints import Complaints
 from tasks.ingest.settings import SPLITS
 
 HEADER = ("query-id", "corpus-id", "score")
-DEFAULT_SPLITS = ("train", "dev", "test")
+DEFAULT_SPLITS = ("train", "dev", "test")  # read where they are there
 
 
-def beir_files(folder: Path, qrels: Mapping[str, str]) -> dict[str, Path]:
+def beir_files(folder: Path, qrels: Mapping[str, str], trains: bool = True) -> dict[str, Path]:
     """Find the files of a BEIR folder by role: corpus, queries and a label file per split.
 
     Args:
         folder: The BEIR folder.
         qrels: File per split, relative to the folder or to its `qrels`; "" leaves the split out.
+        trains: Whether labels of train have to be there; without, any label file will do.
 
     Raises:
         FileNotFoundError: A file that must be there is not; the message names all of them.
@@ -31,13 +32,15 @@ def beir_files(folder: Path, qrels: Mapping[str, str]) -> dict[str, Path]:
         standard = folder / "qrels" / f"{split}.tsv"
         if named:
             files[split] = folder / named if (folder / named).exists() else folder / "qrels" / named
-        elif split == "train" or (named is None and split in DEFAULT_SPLITS and standard.exists()):
+        elif (trains and split == "train") or (named is None and split in DEFAULT_SPLITS and standard.exists()):
             files[split] = standard
+    if len(files) == 2:
+        files["test"] = folder / "qrels" / "test.tsv"
     missing = [str(path) for path in files.values() if not path.is_file()]
     if missing:
         raise FileNotFoundError(
-            f"{', '.join(missing)}: no such file; a BEIR folder needs corpus.jsonl, queries.jsonl and qrels/train.tsv "
-            "(another label file is named with source.qrels.train)"
+            f"{', '.join(missing)}: no such file; a BEIR folder needs corpus.jsonl, queries.jsonl and "
+            + ("qrels/train.tsv (another label file is named with source.qrels.train)" if trains else "qrels/test.tsv")
         )
     return files
 
@@ -48,14 +51,14 @@ def unused_labels(folder: Path, files: Mapping[str, Path]) -> list[str]:
     return [item.name for item in sorted((folder / "qrels").glob("*.tsv")) if item.resolve() not in used]
 
 
-def read_beir(folder: Path, qrels: Mapping[str, str]) -> Collection:
+def read_beir(folder: Path, qrels: Mapping[str, str], trains: bool = True) -> Collection:
     """Read a BEIR folder.
 
     Raises:
         FileNotFoundError: A file is missing.
         CorpusError: Lines are malformed, ids or texts are missing, or grades are not whole numbers.
     """
-    files = beir_files(folder, qrels)
+    files = beir_files(folder, qrels, trains)
     complaints = Complaints()
     passages = list(_texts(files["corpus"], complaints, titled=True))
     queries = list(_texts(files["queries"], complaints, titled=False))

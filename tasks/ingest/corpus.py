@@ -10,8 +10,9 @@ from tasks.ingest.assemble import Corpus, assemble
 from tasks.ingest.beir import beir_files, read_beir
 from tasks.ingest.collection import Collection
 from tasks.ingest.huggingface import Tables, load_tables, read_tables, tables_fingerprint
+from tasks.ingest.measured import measured_alone
 from tasks.ingest.pairs import read_pairs
-from tasks.ingest.settings import Source, pair_files
+from tasks.ingest.settings import MeasuredSource, Source, pair_files
 from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run
 from warehouse.load import load_corpus
@@ -45,9 +46,10 @@ def make_corpus(root: Path, source: Source) -> Artifact:
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
 
     def build(folder: Path) -> dict[str, Any]:
-        corpus = assemble(collect(source, tables), source.dev_share)
+        corpus = _assembled(source, tables)
         corpus.write(folder)
-        return {"corpus": source.corpus, **corpus.facts}
+        measured = {"measured": source.as_split} if isinstance(source, MeasuredSource) else {}
+        return {"corpus": source.corpus, **corpus.facts, **measured}
 
     return make_artifact(root, "ingest", VERSION, _identity(source), _inputs(source, tables), build)
 
@@ -61,14 +63,21 @@ def read_source(source: Source) -> Corpus:
     """
     source = source.resolved()
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
-    return assemble(collect(source, tables), source.dev_share)
+    return _assembled(source, tables)
+
+
+def _assembled(source: Source, tables: Tables) -> Corpus:
+    collection = collect(source, tables)
+    if isinstance(source, MeasuredSource):
+        return assemble(measured_alone(collection, source), None)
+    return assemble(collection, source.dev_share)
 
 
 def collect(source: Source, tables: Tables) -> Collection:
     """Read a source of a known kind; `tables` holds the loaded data set where it is one."""
     path = Path(source.path).expanduser()
     if source.kind == "beir":
-        return read_beir(path, source.qrels)
+        return read_beir(path, source.qrels, not isinstance(source, MeasuredSource))
     if source.kind == "pairs":
         return read_pairs(path, source.columns)
     return read_tables(source.path, tables, source.columns)
@@ -76,7 +85,9 @@ def collect(source: Source, tables: Tables) -> Collection:
 
 def _identity(source: Source) -> dict[str, Any]:
     """What of the settings changes the corpus. Which label file is which split is told by the inputs."""
-    settings = {"kind": source.kind, "name": source.corpus, "dev_share": source.dev_share}
+    settings: dict[str, Any] = {"kind": source.kind, "name": source.corpus, "dev_share": source.dev_share}
+    if isinstance(source, MeasuredSource):
+        settings |= {"as_split": source.as_split, "labels": source.labels}
     return settings if source.kind == "beir" else {**settings, "columns": source.columns.named()}
 
 
@@ -85,7 +96,7 @@ def _inputs(source: Source, tables: Tables) -> dict[str, str]:
     if source.kind == "huggingface":
         return {"rows": tables_fingerprint(tables, source.columns)}
     if source.kind == "beir":
-        files = beir_files(path, source.qrels)
+        files = beir_files(path, source.qrels, not isinstance(source, MeasuredSource))
     else:
         files = {file.name if split else "pairs": file for file, split in pair_files(path)}
     return {role: file_fingerprint(file) for role, file in files.items()}

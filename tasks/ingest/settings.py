@@ -80,6 +80,20 @@ class Source(Settings):
         return self if self.kind != "auto" else self.model_copy(update={"kind": detect(Path(self.path).expanduser())})
 
 
+class MeasuredSource(Source):
+    """Data that systems are measured on and nothing is trained on: its labels become one split."""
+
+    as_split: Literal["test", "guard"] = Field("test", description="The split that the labels become.")
+    labels: Literal["", "test", "dev", "train"] = Field(
+        "", description="Which labels; empty: those of test, where there are none of dev, else all."
+    )
+
+    @property
+    def corpus(self) -> str:
+        """The corpus' name: another one than that of the data that is trained on, whose labels it has in part."""
+        return f"{super().corpus}:{self.as_split}"
+
+
 def detect(path: Path) -> Kind:
     """Tell a BEIR folder, a pairs file or folder, and a saved Hugging Face data set apart."""
     if not path.exists():

@@ -45,7 +45,7 @@ def recipe_text(look: Look, out: Path) -> str:
         "[teacher]",
         "# A ready cross-encoder (hub id or folder). Without one, a teacher is trained on your train labels first.",
         f"# model = {_quoted(teacher)}",
-        "# A teacher that is not proven to know more than the labels ends the run, unless:",
+        "# With a teacher that is not proven to know more than the labels, no round is made, unless:",
         '# gate = "warn"',
     ]
     return "\n".join(lines) + "\n"

@@ -55,9 +55,14 @@ class Amounts:
 
     def encode(self) -> Amount:
         """Vectors of every text."""
-        costs: dict[Unit, float] = {"load": 1, "passage": self.passages, "query": self.queries}
-        size = (self.passages + self.queries) * self.model.dimension * sizes.VECTOR
-        return {**amount(costs, size), "passages": self.passages, "queries": self.queries}
+        return self.encode_other(self.data)
+
+    def encode_other(self, other: Data) -> Amount:
+        """Vectors of every text of another corpus."""
+        passages, queries = other.passages.height, other.queries.height
+        costs: dict[Unit, float] = {"load": 1, "passage": passages, "query": queries}
+        size = (passages + queries) * self.model.dimension * sizes.VECTOR
+        return {**amount(costs, size), "passages": passages, "queries": queries}
 
     def evaluate(self) -> Amount:
         """Rank and measure dev and test."""

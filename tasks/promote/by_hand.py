@@ -12,6 +12,7 @@ from tasks.record import warehouse_of
 from tasks.refs import Run, StudentRef
 from tasks.where import Where
 from warehouse import report_rows
+from warehouse.connect import Warehouse
 from warehouse.lookup import artifacts_of
 
 
@@ -30,13 +31,14 @@ class Promoted:
     sentence: str
 
 
-def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
+def promote_by_hand(where: Where, run: int, number: int, why: str = "") -> Promoted:
     """Name the student of one round of a run as its recipe's incumbent.
 
     Args:
         where: The home folder.
         run: The run.
         number: The round, from 1.
+        why: The reason, in a sentence; empty tells its dev measure.
 
     Raises:
         LookupError: There is no such run, or it trained and measured no student in that round.
@@ -44,21 +46,8 @@ def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
     """
     warehouse = warehouse_of(where)
     row = report_rows.run_row(warehouse, run)
-    made = artifacts_of(warehouse, run)
     system = f"round-{number}"
-    trained = made.filter((pl.col("step") == "train") & (pl.col("round") == number)).rows(named=True)
-    measured = [
-        each
-        for each in made.filter(pl.col("step") == "evaluate").rows(named=True)
-        if json.loads(each["settings"])["system"] == system
-    ]
-    if not trained or not measured:
-        rounds = sorted(set(made.filter(pl.col("step") == "train")["round"].to_list()))
-        raise LookupError(f"{warehouse.path}: run {run} has no student of round {number}; there are {rounds}")
-    training, evaluation = (
-        Artifact(step=each["step"], fingerprint=each["fingerprint"], path=Path(each["path"]))
-        for each in (trained[-1], measured[-1])
-    )
+    training, evaluation = _made(warehouse, run, number)
     settings = json.loads(row["settings"])
     student = StudentRef(
         system=system,
@@ -66,9 +55,33 @@ def promote_by_hand(where: Where, run: int, number: int) -> Promoted:
         path=training.file("model"),
         trust_remote_code=settings.get("student", {}).get("trust_remote_code", False),
     )
-    path = name_incumbent(Run(id=run, recipe=row["recipe"], where=where), student, evaluation, by="hand")
     measure = settings.get("evaluation", {}).get("measure", "nDCG@10")
-    return Promoted(path, system, _told(report_rows.board(warehouse, run), measure, system))
+    told = _told(report_rows.board(warehouse, run), measure, system)
+    path = name_incumbent(Run(id=run, recipe=row["recipe"], where=where), student, evaluation, "hand", why or told)
+    return Promoted(path, system, told)
+
+
+def _made(warehouse: Warehouse, run: int, number: int) -> tuple[Artifact, Artifact]:
+    """The training of a round and the evaluation of its student.
+
+    Raises:
+        LookupError: The run has no such student.
+    """
+    made = artifacts_of(warehouse, run)
+    trained = made.filter((pl.col("step") == "train") & (pl.col("round") == number)).rows(named=True)
+    measured = [
+        each
+        for each in made.filter(pl.col("step") == "evaluate").rows(named=True)
+        if json.loads(each["settings"])["system"] == f"round-{number}"
+    ]
+    if not trained or not measured:
+        rounds = sorted(set(made.filter(pl.col("step") == "train")["round"].to_list()))
+        raise LookupError(f"{warehouse.path}: run {run} has no student of round {number}; there are {rounds}")
+    found = (
+        Artifact(step=each["step"], fingerprint=each["fingerprint"], path=Path(each["path"]))
+        for each in (trained[-1], measured[-1])
+    )
+    return next(found), next(found)
 
 
 def _told(board: pl.DataFrame, measure: str, system: str) -> str:

@@ -1,58 +1,87 @@
 """The student that a recipe's users should serve: named by runs, by hand, and taken back."""
 
+import getpass
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tasks.artifacts import Artifact
+from tasks.record import warehouse_of
 from tasks.refs import Run, StudentRef
 from tasks.replacing import write_whole
 from tasks.where import Where
+from warehouse.promotions import add_promotion, promoted_recipes, promotions_of
+from warehouse.snapshot import publish
 
-KEPT = 20  # earlier incumbents that can be gone back to
+Decision = dict[str, Any]
 
 
-def name_incumbent(run: Run, student: StudentRef, measured: Artifact, by: str = "run") -> Path:
-    """Write data/artifacts/current/<recipe>.json; the student that stood there is kept below it, under `previous`.
+def name_incumbent(
+    run: Run, student: StudentRef, measured: Artifact, by: Literal["run", "hand"] = "run", why: str = "it was measured"
+) -> Path:
+    """Enter a student as the one in use into the warehouse, and write data/artifacts/current/<recipe>.json.
+
+    A run that comes to the student in use again decides nothing, and enters nothing.
 
     Args:
-        run: Whose choice it is.
+        run: Whose student it is.
         student: The student to serve.
         measured: Its evaluation.
         by: run or hand.
+        why: The reason, in a sentence.
 
     Raises:
         ValueError: The recipe's name leads out of the folder.
     """
     path = incumbent_file(run.where, run.recipe)
-    named = {"run": run.id, "recipe": run.recipe, **student.model_dump(mode="json"), "evaluation": str(measured.path)}
-    before = json.loads(path.read_text("utf-8")) if path.exists() else None
-    previous = before.pop("previous", []) if before else []
-    if before and before["fingerprint"] != student.fingerprint:
-        previous = [before, *previous][:KEPT]
-    _write(path, {**named, "by": by, "previous": previous})
+    named = {"run_id": run.id, **student.model_dump(mode="json"), "evaluation": str(measured.path)}
+    before = in_use(run.where, run.recipe)
+    if by == "hand" or not before or before[-1]["fingerprint"] != student.fingerprint:
+        _enter(run.where, run.recipe, {**named, "made_by": by, "why": why})
+    _write(path, run.recipe, {**named, "made_by": by})
     return path
 
 
-def roll_back(where: Where, recipe: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Name the student that was served before; returns the one that goes and the one that comes.
+def roll_back(where: Where, recipe: str, why: str = "") -> tuple[Decision, Decision]:
+    """Name the student that was served before; returns the decisions on the one that goes and the one that comes.
+
+    Args:
+        where: The home folder.
+        recipe: Name of the recipe.
+        why: The reason, in a sentence; empty says no more than what was done.
 
     Raises:
         LookupError: The recipe has no incumbent, or there was none before it.
         FileNotFoundError: The earlier student's folder is gone; nothing is changed.
     """
-    path = incumbent_file(where, recipe)
-    if not path.exists():
-        known = ", ".join(sorted(each.stem for each in path.parent.glob("*.json"))) or "none"
-        raise LookupError(f"{path}: no student is in use for a recipe of that name; there are {known}")
-    now = json.loads(path.read_text("utf-8"))
-    previous = now.pop("previous", [])
-    if not previous:
-        raise LookupError(f"{path}: {now['system']} of run {now['run']} was the first in use; there is none before")
-    back, *older = previous
+    served = in_use(where, recipe)
+    if not served:
+        warehouse = warehouse_of(where)
+        known = ", ".join(promoted_recipes(warehouse)) or "none"
+        raise LookupError(f"{warehouse.path}: no student is in use for a recipe named {recipe!r}; there are {known}")
+    *_, now = served
+    if len(served) == 1:
+        raise LookupError(f"{now['system']} of run {now['run_id']} was the first in use; there is none before")
+    back = served[-2]
     _check_there(back)
-    _write(path, {**back, "previous": older})
+    reason = why or f"{now['system']} of run {now['run_id']} was taken back"
+    _enter(where, recipe, {**back, "made_by": "rollback", "why": reason})
+    _write(incumbent_file(where, recipe), recipe, {**back, "made_by": "rollback"})
     return now, back
+
+
+def in_use(where: Where, recipe: str) -> list[Decision]:
+    """The decisions that a recipe's users can go back through, the newest last; what was taken back is not there."""
+    served: list[Decision] = []
+    for row in promotions_of(warehouse_of(where), recipe):
+        if row["made_by"] == "rollback":
+            served.pop()
+        elif served and served[-1]["fingerprint"] == row["fingerprint"]:
+            served[-1] = row
+        else:
+            served.append(row)
+    return served
 
 
 def incumbent_file(where: Where, recipe: str) -> Path:
@@ -68,14 +97,31 @@ def incumbent_file(where: Where, recipe: str) -> Path:
     return path
 
 
-def _check_there(named: dict[str, Any]) -> None:
+def _enter(where: Where, recipe: str, decision: Decision) -> None:
+    warehouse = warehouse_of(where)
+    add_promotion(warehouse, recipe, {**decision, "who": _account()})
+    publish(warehouse)
+
+
+def _account() -> str:
+    """Name of the account that this process runs as; its number where it has no name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"uid {os.getuid()}"
+
+
+def _check_there(named: Decision) -> None:
     if not Path(named["path"]).exists():
         raise FileNotFoundError(
-            f"{named['path']}: the folder of {named['system']} of run {named['run']} is gone; whoever served it would "
-            "load nothing. Run the recipe again, or promote another round"
+            f"{named['path']}: the folder of {named['system']} of run {named['run_id']} is gone; whoever served it "
+            "would load nothing. Run the recipe again, or promote another round"
         )
 
 
-def _write(path: Path, current: dict[str, Any]) -> None:
+def _write(path: Path, recipe: str, decision: Decision) -> None:
     """Replace the file in one step."""
-    write_whole(path, f"{json.dumps(current, indent=1, ensure_ascii=False)}\n".encode())
+    names = (*StudentRef.model_fields, "evaluation")
+    current = {"run": decision["run_id"], "recipe": recipe, **{name: decision[name] for name in names}}
+    content = {**current, "by": decision["made_by"]}
+    write_whole(path, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())

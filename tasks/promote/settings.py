@@ -16,4 +16,8 @@ class Promotion(Settings):
         "is below `level`.",
     )
     level: float = Field(0.05, gt=0, lt=1, description="proven: the two-sided p-value that counts as proof.")
+    guard: str = Field(
+        "", description="A second, general set (as source.path) on which no new student may get worse; empty: none."
+    )
+    guard_tolerance: float = Field(0.01, ge=0, lt=1, description="How much of the measure it may lose there.")
     seed: int = Field(0, ge=0, description="Seed of the paired test and of the interval.")

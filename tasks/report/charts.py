@@ -1,6 +1,7 @@
 """The plots of a report: training, judgements, systems."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -74,6 +75,33 @@ def judgement_charts(spread: pl.DataFrame, limits: Mapping[str, float]) -> list[
         for name, value in limits.items():
             plot.limit(value, name)
         charts.append((f"Round {number}: what the teacher says", plot.markup(), legend))
+    return charts
+
+
+def margin_charts(diagnosed: Sequence[Mapping[str, Any]]) -> list[Chart]:
+    """One histogram per student: how far its negatives stay below their positive.
+
+    Args:
+        diagnosed: Facts of diagnoses: system, and margins with edges and shares.
+    """
+    charts: list[Chart] = []
+    for facts in diagnosed:
+        margins = facts.get("margins")
+        if not margins:
+            continue
+        edges, shares = margins["edges"], margins["shares"]
+        system = facts["system"]
+        negative = sum(share for low, share in zip(edges, shares, strict=False) if low < 0)
+        alt = (
+            f"Margins of {system}: similarity of the positive minus that of a negative, from {edges[0]:.2f} to "
+            f"{edges[-1]:.2f}; about {negative:.0%} of the negatives are above their positive."
+        )
+        span = (min(edges[0], 0.0), max(edges[-1], 0.0))
+        plot = Plot(f"{system}: margins", alt, span, (0.0, 105 * max(shares)), ("margin", "% of negatives"))
+        for low, high, share in zip(edges, edges[1:], shares, strict=False):
+            plot.bar((low, high), (0.0, 100 * share), "c1")
+        plot.limit(0.0, "as similar as the positive")
+        charts.append((f"{system}: how far negatives stay below their positive", plot.markup(), []))
     return charts
 
 

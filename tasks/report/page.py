@@ -7,7 +7,7 @@ from tasks.denoise.settings import READ
 from tasks.export.card import public
 from tasks.replacing import write_whole
 from tasks.report import sections
-from tasks.report.charts import judgement_charts, system_chart, training_charts
+from tasks.report.charts import judgement_charts, margin_charts, system_chart, training_charts
 from tasks.report.told import Told, told
 from tasks.report.toml import as_toml
 from tasks.report.verdict import verdict
@@ -57,6 +57,7 @@ def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
         "judgements": judgement_charts(report_rows.spread(warehouse, about.run), limits),
         "about_limits": _about_limits(about),
         "diagnosis": sections.diagnosis_table(report_rows.noted(warehouse, about.run)),
+        "margins": margin_charts(about.facts("diagnose")),
         "to_read": sections.reading(report_rows.to_read(warehouse, about.run, MOST_READ)),
         "seconds": sections.seconds_table(about),
         "pairs": sections.pairs_table(report_rows.cost(warehouse, about.run)),

@@ -8,9 +8,11 @@ import polars as pl
 
 from tasks.denoise.settings import PROBABILITIES, READ
 from tasks.evaluate.paired import mean_interval
+from tasks.report.summary import about_dev
 from tasks.report.tables import SHOWN, Table, place
 from tasks.report.told import Told
-from tasks.report.verdict import signed
+from tasks.report.verdict import signed, stopped_by
+from tasks.teach import gate
 
 MOST = 0.8  # share of the gain from which on a system counts as bringing most of it
 
@@ -29,6 +31,8 @@ def leaderboard_table(told: Told, means: list[tuple[str, float, float, float]]) 
     """One row per system: the deciding measure with its interval and its gain over the base, then other measures."""
     values = {row[:3]: row[3] for row in told.board.select("system", "split", "measure", "value").iter_rows()}
     others = [measure for measure in SHOWN if measure != told.measure]
+    measured = {split for _, split in told.means}
+    beside = [split for split in ("dev", "guard") if split in measured and split != told.split]
     rows = []
     for system, mean, low, high in means:
         gain = "–"
@@ -36,10 +40,10 @@ def leaderboard_table(told: Told, means: list[tuple[str, float, float, float]]) 
             against = told.figures.gain(system, "base")
             gain = f"{signed(against.difference)} [{signed(against.low)} … {signed(against.high)}]"
         cells = [_number(values.get((system, told.split, measure))) for measure in others]
-        dev = [_number(told.means.get((system, "dev")))] if told.split != "dev" else []
+        dev = [_number(told.means.get((system, split))) for split in beside]
         rows.append([system, _number(mean), f"{low:.3f} … {high:.3f}", gain, *cells, *dev])
     head = ["system", f"{told.split} {told.measure}", "95 % interval", "against base", *others]
-    return Table("Leaderboard", head + ([f"dev {told.measure}"] if told.split != "dev" else []), rows)
+    return Table("Leaderboard", [*head, *(f"{split} {told.measure}" for split in beside)], rows)
 
 
 def limits_of(told: Told) -> dict[str, float]:
@@ -127,10 +131,21 @@ def serving(told: Told) -> list[str]:
         f"Everything is encoded again: {count}{spent}. Vectors of {told.winner} are other vectors than the base's.",
         "Old and new vectors must not mix in one index: their similarities mean nothing to each other, and nothing "
         "would complain. Build the new index beside the old one, then switch queries and passages at once.",
-        "Thresholds on the similarity (“no answer below 0.4”) were made for the base and have to be set again.",
+        "Thresholds on the similarity (“no answer below 0.4”) were made for the base and have to be set again"
+        f"{_cutoff(told)}.",
         f"The folder to serve: remine export {told.run} my-student. It loads with SentenceTransformer; size and "
         "speed are those of the base.",
     ]
+
+
+def _cutoff(told: Told) -> str:
+    """The winner's own, where it was found."""
+    found = {fact["system"]: fact for fact in told.facts("threshold")}
+    own, base = found.get(told.winner, {}), found.get("base", {})
+    if not own:
+        return ""
+    of_base = f" (for the base it was {base['threshold']:.3f})" if base.get("threshold") is not None else ""
+    return f". For {told.winner}, {own['sentence']}{of_base}"
 
 
 def reproduce(told: Told) -> list[str]:
@@ -146,7 +161,9 @@ def reproduce(told: Told) -> list[str]:
 
 def warnings(told: Told) -> list[str]:
     """What was known before anything was trained, and whether fusing two rankings would have done."""
-    found = [f"{text[0].upper()}{text[1:]}." for fact in told.facts("baseline") for text in fact.get("warnings", [])]
+    gates = told.facts("gate")
+    found = [gate.told(gates[0], 0)] if stopped_by(gates) else []
+    found += [f"{text[0].upper()}{text[1:]}." for fact in told.facts("baseline") for text in fact.get("warnings", [])]
     found += [text for fact in told.facts("diagnose") for text in fact["warnings"]]
     figures = told.figures
     if not figures.has("hybrid") or told.winner == "base":
@@ -162,8 +179,13 @@ def warnings(told: Told) -> list[str]:
 
 def decisions(told: Told) -> list[str]:
     """Every decision in a sentence."""
-    gate = [f"{fact['sentence'][0].upper()}{fact['sentence'][1:]}." for fact in told.facts("gate")]
-    return [*gate, *dict.fromkeys(f"{fact['sentence']}." for fact in told.facts("promote"))]
+    made = told.steps.filter(pl.col("step").is_in(["gate", "promote"]))
+    found = []
+    for number, step, text in made.select("round", "step", "facts").iter_rows():
+        facts = json.loads(text)
+        found.append(gate.told(facts, number) if step == "gate" else f"{facts['sentence']}.")
+    promoted = [fact for fact in told.facts("promote") if "halved" in fact]
+    return [*dict.fromkeys(found), *([about_dev(promoted[-1])] if promoted else [])]
 
 
 def _spent(made: pl.DataFrame) -> str:

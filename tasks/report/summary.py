@@ -1,8 +1,9 @@
 """The summary of a run: verdict, leaderboard, rounds, seconds, notes, and where to look next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich.console import Console
@@ -12,7 +13,8 @@ from rich.text import Text
 from tasks.refs import Artifact, Run
 from tasks.report.people import people_notes
 from tasks.report.tables import Table, leaderboard, markdown, plain
-from tasks.report.verdict import Figures, verdict
+from tasks.report.verdict import Figures, stopped_by, verdict
+from tasks.teach.gate import told
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def summarise(
     for system in ("base", winner):
         if (system, "dev") not in means:
             raise ValueError(f"{system} was not measured by {measure} on dev in this run; there is nothing to report")
-    figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"))
+    gates = [each.artifact.facts for each in _at(placed, None, "gate")]
+    figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"), stopped_by(gates))
     tables = [leaderboard(metrics), rounds_table(placed), seconds_table(placed)]
     return Summary(verdict(figures), tables, [*notes_of(placed), *people_notes(people)], hints_of(run))
 
@@ -136,23 +139,47 @@ def seconds_table(placed: Sequence[Placed]) -> Table:
 
 def notes_of(placed: Sequence[Placed]) -> list[str]:
     """Warnings of ingest, decisions, and trainings that had not come to an end."""
-    notes: list[str] = []
-    for each in placed:
-        step, facts = each.artifact.step, each.artifact.facts
-        name = f"Round {each.number}" if each.number else "Before the rounds"
-        if step == "ingest":
-            notes += [f"Data: {warning}" for warning in facts.get("warnings", [])]
-        if step == "baseline":
-            notes += [f"Before tuning: {warning}." for warning in facts.get("warnings", [])]
-        if step == "diagnose":
-            notes += [f"Diagnosis: {warning}" for warning in facts["warnings"]]
-        if step == "promote":
-            notes.append(f"{name}: {facts['sentence']}.")
-        if facts.get("unfinished"):
-            notes.append(f"{name}, {step}: the best checkpoint is the last one; more steps may give more.")
-    if _at(placed, None, "promote"):
-        notes.append("Dev chose checkpoints and winners, so p-values and intervals on dev are optimistic.")
+    notes = [note for each in placed for note in _noted(each)]
+    promoted = _at(placed, None, "promote")
+    if promoted:
+        notes.append(about_dev(promoted[-1].artifact.facts))
     return list(dict.fromkeys(notes))
+
+
+def _noted(each: Placed) -> list[str]:
+    """What one artifact has to say."""
+    step, facts = each.artifact.step, each.artifact.facts
+    name = f"Round {each.number}" if each.number else "Before the rounds"
+    warnings = facts.get("warnings", [])
+    by_step = {
+        "ingest": [f"Data: {warning}" for warning in warnings],
+        "baseline": [f"Before tuning: {warning}." for warning in warnings],
+        "diagnose": [f"Diagnosis: {warning}" for warning in warnings],
+        "gate": [] if facts.get("passed", True) else [f"{name}: {told(facts, each.number)}"],
+        "promote": [f"{name}: {facts.get('sentence')}."],
+    }
+    unfinished = f"{name}, {step}: the best checkpoint is the last one; more steps may give more."
+    return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else [])]
+
+
+def about_dev(decision: Mapping[str, Any]) -> str:
+    """Who chose on dev and who decided, by the facts of a decision."""
+    if decision["halved"]:
+        return (
+            f"Dev was halved by hash: {decision['queries']} queries decided gate and promotions, and the others chose "
+            "checkpoints, blend and calibration; so p-values are of queries that nothing was chosen by."
+        )
+    return (
+        "Dev has fewer than 400 queries, so the same ones chose checkpoints, blend and calibration and decided gate "
+        "and promotions: p-values and intervals on dev are optimistic."
+    )
+
+
+def why_chosen(placed: Sequence[Placed], winner: str) -> str:
+    """The last decision for a system, in a sentence."""
+    facts = [each.artifact.facts for each in _at(placed, None, "promote")]
+    told = [fact["sentence"] for fact in facts if fact["winner"] == winner]
+    return told[-1] if told else f"{winner} is the only student that was measured"
 
 
 def hints_of(run: Run) -> list[tuple[str, str]]:

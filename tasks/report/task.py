@@ -21,13 +21,13 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
 
     from tasks.record import record, warehouse_of
     from tasks.report.placed import placed_artifacts
-    from tasks.report.summary import show, summarise
+    from tasks.report.summary import show, summarise, why_chosen
     from tasks.report.writing import FILE, write_report
     from warehouse.reviews import agreement
 
-    name_incumbent(run, *winner)
-    people = agreement(warehouse_of(run.where), run.id)
     placed = placed_artifacts(run)
+    name_incumbent(run, winner[0], winner[1], why=why_chosen(placed, winner[0].system))
+    people = agreement(warehouse_of(run.where), run.id)
     written = write_report(run, placed)
     record(run, written, 0)
     summary = summarise(run, placed, winner[0].system, measure, people).with_page(written.file(FILE))

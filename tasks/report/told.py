@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.report.verdict import Figures
+from tasks.report.verdict import Figures, stopped_by
 from warehouse import report_rows
 from warehouse.connect import Warehouse
 
@@ -56,7 +56,7 @@ class Told:
     @property
     def figures(self) -> Figures:
         """What the verdict rests on."""
-        return Figures(self.winner, self.measure, self.means, self.values)
+        return Figures(self.winner, self.measure, self.means, self.values, stopped_by(self.facts("gate")))
 
     @property
     def split(self) -> str:

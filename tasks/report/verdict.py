@@ -1,7 +1,8 @@
 """The verdict in one plain sentence: who is promoted, and what the labels and the teacher each gave."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -21,12 +22,14 @@ class Figures:
         measure: The measure that decided on dev.
         means: (system, split) → mean.
         per_query: `system, split, query_hash, measure, value`.
+        stopped: Why no round was made, as `stopped_by` says it; empty where rounds were.
     """
 
     winner: str
     measure: str
     means: Mapping[tuple[str, str], float]
     per_query: pl.DataFrame
+    stopped: str = ""
 
     @property
     def split(self) -> str:
@@ -55,11 +58,23 @@ def verdict(figures: Figures) -> str:
         line, helpless = _labels_won(figures)
     else:
         line, helpless = _round_won(figures)
-    gate = _gate(figures)
+    gate = "" if figures.stopped else _gate(figures)
+    line, helpless = (f"{line}; {figures.stopped}", True) if figures.stopped else (line, helpless)
     sentences = [line, *([gate] if gate else [])]
     if gate or helpless:
         sentences[-1] += f"; {REMEDY}"
     return " ".join(f"{sentence}." for sentence in sentences)
+
+
+def stopped_by(gates: Iterable[Mapping[str, Any]]) -> str:
+    """Why no round was made, by what the gates of a run say, the first before round 1; empty where it let rounds be."""
+    first = next(iter(gates), None)
+    if first is None or first["goes_on"]:
+        return ""
+    return (
+        f"no round was made: the teacher is not proven to know more than {first['system']} (re-ranking it on dev: "
+        f"{signed(first['difference'])}, one-sided p = {first['p']:.3f})"
+    )
 
 
 def signed(value: float) -> str:
@@ -78,6 +93,8 @@ def _nothing_promoted(figures: Figures) -> str:
 
 def _labels_won(figures: Figures) -> tuple[str, bool]:
     best = _best_on_dev(figures, [name for name, _ in figures.means if _is_round(name)])
+    if best is None and figures.stopped:
+        return f"Promoted {figures.winner}, trained on the labels alone: {_result(figures)}", True
     if best is None:
         return f"No round was measured; {figures.winner}, trained on the labels alone, leads: {_result(figures)}", False
     against = f" ({best} {figures.value(best, 'dev'):.3f}, {figures.winner} {figures.value(figures.winner, 'dev'):.3f})"

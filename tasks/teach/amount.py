@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tasks.evaluate.halves import select
 from tasks.evaluate.measures import judged_queries
 from tasks.teach.settings import Teach
 from tasks.teach.teaching import teacher_plans
@@ -35,7 +36,7 @@ def taught_amount(labels: pl.DataFrame, passages: int, settings: Teach, rerank_d
     """
     plans = teacher_plans(settings, 0)
     steps = {name: settings.folds * sum(plan.steps for plan in plans if plan.loss == name) for name in LOSSES}
-    queries = min(settings.dev_queries, judged_queries(labels, "dev")["query_hash"].n_unique())
+    queries = min(settings.dev_queries, select(judged_queries(labels, "dev"))["query_hash"].n_unique())
     looks = settings.folds * sum(plan.looks for plan in plans)
     return Taught(steps["pointwise"], steps["listwise"], looks * queries * min(rerank_depth, passages))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tasks.artifacts import Artifact, make_artifact
 from tasks.denoise.blend import blended
+from tasks.evaluate.halves import chosen_by, select
 from tasks.evaluate.measures import mean_values, measure_queries
 from tasks.evaluate.ranking import rerank
 from tasks.evaluate.tables import read_judged
@@ -48,7 +49,7 @@ def calibration(
     (ranked, scored), (weights, measure) = evidence, how
 
     def build(folder: Path) -> Mapping[str, Any]:
-        judged = read_judged(corpus).splits["dev"]
+        judged = select(read_judged(corpus).splits["dev"])
         depth = int(ranked.about()["settings"]["rerank_depth"])
         of_dev = judged.select("query_hash").unique()
         ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(of_dev, on="query_hash", how="semi")
@@ -58,7 +59,7 @@ def calibration(
         tried = {weight: _measured(ranking, pairs, judged, weight, depth)[measure] for weight in sorted(set(weights))}
         return {"depth": depth, **_chosen(tried, pairs, judged)}
 
-    named = {"weights": weights, "measure": measure}
+    named = {"weights": weights, "measure": measure, **chosen_by(corpus)}
     inputs = {
         "corpus": corpus.fingerprint,
         "ranked": ranked.fingerprint,
@@ -69,17 +70,18 @@ def calibration(
 
 
 def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """Fit sigmoid(a * judgement + b) to relevance by maximum likelihood (Platt 1999).
+    """Fit sigmoid(a * judgement + b) to relevance by maximum likelihood (Platt 1999) among all a of at least 0.
 
     Args:
         judgements: Scores on any scale, (n,).
         relevant: Labels, (n,).
 
     Returns:
-        a and b, a above 0.
+        a and b. a is 0, and every probability the share of relevant pairs, where higher judgements go with less
+        relevance: see `refuse_upside_down`.
 
     Raises:
-        ValueError: Every pair has the same label, or higher judgements go with less relevance.
+        ValueError: Every pair has the same label.
     """
     positives = int(relevant.sum())
     if positives in (0, len(relevant)):
@@ -93,11 +95,22 @@ def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple
     model.fit(judgements.reshape(-1, 1), relevant.astype(np.int64))
     a, b = float(model.coef_[0, 0]), float(model.intercept_[0])
     if a <= 0:
-        raise ValueError(
-            f"on dev, higher judgements go with less relevance (a = {a:.3f}); the teacher is worse than none: "
-            "a random head, query and passage swapped, or a wrong activation"
-        )
+        return 0.0, float(np.log(positives / (len(relevant) - positives)))
     return a, b
+
+
+def refuse_upside_down(teacher: TeacherRef) -> None:
+    """Refuse a teacher that would go on to teach although its judgement goes against the labels.
+
+    Raises:
+        ValueError: Its probability does not rise with its judgement.
+    """
+    if teacher.a <= 0:
+        raise ValueError(
+            f"{teacher.name}: on dev, higher judgements go with less relevance; the teacher is worse than none: a "
+            'random head, query and passage swapped, or a wrong activation. With teacher.gate = "stop" the run would '
+            "end with what there is without a teacher"
+        )
 
 
 def _measured(

@@ -8,73 +8,94 @@ from typing import Any, Literal
 import polars as pl
 
 from tasks.artifacts import Artifact, make_artifact
+from tasks.evaluate.halves import deciding
 from tasks.evaluate.paired import compare
+from tasks.settings import Settings
 
-VERSION = 1
+VERSION = 2
 LEVEL = 0.05
+INHERITS = "a student inherits what its teacher knows and no more"
 WAYS = (
     "Ways on: name a ready-made teacher that knows the language of your data (teacher.model); give more labels, or "
-    'more steps to teach on them (teach.steps); or set teacher.gate = "warn" and see what comes of it. '
-    "The warm student is trained and measured, whatever you choose"
+    'more steps to teach on them (teach.steps); or set teacher.gate = "warn" and see what comes of it'
 )
 
 log = logging.getLogger("remine.gate")
 
 
-class TeacherAddsNothing(RuntimeError):
-    """The teacher is not proven to know more than the student that it is to teach."""
+class Gate(Settings):
+    """What decides whether a teacher goes on teaching."""
+
+    rule: Literal["stop", "warn"]
+    measure: str
+    seed: int
 
 
-def judge_teacher(root: Path, warm: Artifact, reranked: Artifact, measure: str, seed: int) -> Artifact:
-    """Compare the warm student with the teacher re-ranking its candidates, on dev, paired and one-sided.
+def judge_teacher(root: Path, student: Artifact, reranked: Artifact, gate: Gate) -> Artifact:
+    """Compare a student with the teacher re-ranking its candidates, on dev, paired and one-sided.
 
-    A teacher whose activation, head or order of query and passage is wrong fails here, before it scores in bulk.
+    A teacher whose activation, head or order of query and passage is wrong fails here, before it scores in bulk. Where
+    the student has been taught by it, failing means that the student has caught up.
 
     Args:
         root: Folder of all artifacts.
-        warm: The evaluation of the student that is to be taught.
+        student: The evaluation of the student that is to be taught next.
         reranked: The evaluation of the (blended) teacher re-ranking what that student found.
-        measure: What decides.
-        seed: Seed of the test.
+        gate: Measure, seed of the test, and whether failing ends the rounds.
 
     Returns:
-        An artifact with diagnostics.parquet, and the outcome in its facts: passed, p, difference, low, high, sentence.
+        An artifact with diagnostics.parquet, and the outcome in its facts: system, passed, goes_on, p, difference, low,
+        high, sentence.
     """
 
     def build(folder: Path) -> Mapping[str, Any]:
-        student, teacher = (pl.read_parquet(each.file("query_metrics.parquet")) for each in (warm, reranked))
-        found = compare(student, teacher, "dev", measure, seed)
+        both = [pl.read_parquet(each.file("query_metrics.parquet")) for each in (student, reranked)]
+        alone, teacher = map(deciding, both)
+        found = compare(alone, teacher, "dev", gate.measure, gate.seed)
         p = found.p / 2 if found.difference > 0 else 1 - found.p / 2
         passed = p < LEVEL
-        means = [_mean(frame, measure) for frame in (teacher, student)]
+        system = str(student.facts["system"])
+        means = [_mean(frame, gate.measure) for frame in (teacher, alone)]
         sentence = (
-            f"the teacher re-ranking the warm student's candidates has {measure} {means[0]:.4f} on {found.queries} dev "
-            f"queries, the warm student alone {means[1]:.4f}: {found.difference:+.4f} (95 % interval "
+            f"the teacher re-ranking what {system} found has {gate.measure} {means[0]:.4f} on {found.queries} dev "
+            f"queries, {system} alone {means[1]:.4f}: {found.difference:+.4f} (95 % interval "
             f"{found.low:+.4f} to {found.high:+.4f}, one-sided p = {p:.4f})"
         )
         values = {"difference": found.difference, "p": p, "low": found.low, "high": found.high}
-        rows = [(f"gate {measure} dev {name}", value, sentence) for name, value in values.items()]
+        rows = [(f"gate {gate.measure} dev {name}", value, sentence) for name, value in values.items()]
         frame = pl.DataFrame(rows, schema=["name", "value", "note"], orient="row")
         frame.write_parquet(folder / "diagnostics.parquet", compression="zstd")
-        return {"passed": passed, **values, "sentence": sentence}
+        goes_on = passed or gate.rule == "warn"
+        return {"system": system, "passed": passed, "goes_on": goes_on, **values, "sentence": sentence}
 
-    inputs = {"warm": warm.fingerprint, "reranked": reranked.fingerprint}
-    return make_artifact(root, "gate", VERSION, {"measure": measure, "seed": seed}, inputs, build)
+    inputs = {"student": student.fingerprint, "reranked": reranked.fingerprint}
+    return make_artifact(root, "gate", VERSION, gate.model_dump(mode="json"), inputs, build)
 
 
-def hold(outcome: Artifact, gate: Literal["stop", "warn"]) -> None:
-    """Let a teacher pass, or stop; by `warn` it passes with a warning.
+def told(outcome: Mapping[str, Any], number: int) -> str:
+    """What a gate's outcome means, in sentences.
 
-    Raises:
-        TeacherAddsNothing: It is not proven to be better, and the gate is to stop then.
+    Args:
+        outcome: The facts of the artifact.
+        number: The round that the student came out of; 0 is before the first.
     """
+    sentence = f"{outcome['sentence'][0].upper()}{outcome['sentence'][1:]}"
+    if outcome["passed"]:
+        return f"{sentence}."
+    if number:
+        end = "so no further round is made" if not outcome["goes_on"] else "and the rounds go on as the recipe says"
+        return f"{sentence}: {outcome['system']} has caught up with its teacher, {end}."
+    if outcome["goes_on"]:
+        return f"{sentence}; {INHERITS}."
+    return f"{sentence}; {INHERITS}, so no round was made and nothing scored in bulk. {WAYS}."
+
+
+def hold(outcome: Artifact, number: int) -> bool:
+    """Whether the teacher goes on teaching; where it is not proven to be better, a warning says what follows."""
     facts = outcome.facts
-    if facts["passed"]:
-        return
-    told = f"{facts['sentence']}; a student inherits what its teacher knows and no more"
-    if gate == "stop":
-        raise TeacherAddsNothing(f"stopped before anything is scored in bulk: {told}. {WAYS}.")
-    log.warning("%s", told)
+    if not facts["passed"]:
+        log.warning("%s", told(facts, number))
+    return bool(facts["goes_on"])
 
 
 def _mean(frame: pl.DataFrame, measure: str) -> float:

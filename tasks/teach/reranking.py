@@ -6,6 +6,7 @@ import polars as pl
 
 from models.teacher import Teacher
 from tasks.artifacts import Artifact
+from tasks.evaluate.halves import select
 from tasks.evaluate.measures import mean_values, measure_queries
 from tasks.evaluate.ranking import rerank
 from tasks.evaluate.tables import read_judged
@@ -15,7 +16,7 @@ from tasks.train.arrays import KEYS, Texts
 def rerank_measure(
     corpus: Artifact, ranked: Artifact, measure: str, most: int, batch_tokens: int | None
 ) -> Callable[[Teacher], float]:
-    """Make the function that measures a teacher on dev.
+    """Make the function that measures a teacher on dev, by the queries that choose.
 
     Args:
         corpus: Texts and labels.
@@ -24,7 +25,7 @@ def rerank_measure(
         most: Dev queries looked at; those with the smallest hashes.
         batch_tokens: Padded tokens per inference batch; None takes what suits the device.
     """
-    judged = read_judged(corpus).splits["dev"]
+    judged = select(read_judged(corpus).splits["dev"])
     queries = judged["query_hash"].unique().sort().head(most)
     judged = judged.filter(pl.col("query_hash").is_in(queries.implode()))
     depth = int(ranked.about()["settings"]["rerank_depth"])

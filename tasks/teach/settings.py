@@ -29,8 +29,9 @@ class TeacherSettings(Settings):
 
     gate: Literal["stop", "warn"] = Field(
         "stop",
-        description="stop: the run ends where the teacher, re-ranking what the warm student found for dev, is not "
-        "proven to be better than that student (one-sided p < 0.05). warn: it goes on and says so.",
+        description="stop: no round is made where the teacher, re-ranking what the last student found for dev, is not "
+        "proven to be better than that student (one-sided p < 0.05); what there is by then is promoted, exported and "
+        "reported. warn: it goes on and says so.",
     )
 
     @field_validator("model", mode="before")

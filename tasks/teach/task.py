@@ -4,6 +4,7 @@ from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run, TeacherRef
 from tasks.settings import Settings
 from tasks.step import step
+from tasks.teach.gate import Gate
 from tasks.teach.settings import Teach, TeacherSettings
 from tasks.teach.teaching import Lectern
 
@@ -15,6 +16,11 @@ class TeacherPlanning(Settings):
     teach: Teach
     seed: int
     measure: str
+
+    @property
+    def gate(self) -> Gate:
+        """What decides whether the teacher goes on teaching."""
+        return Gate(rule=self.teacher.gate, measure=self.measure, seed=self.seed)
 
 
 @step("teach")
@@ -45,32 +51,41 @@ def teach(run: Run, lectern: Lectern, planning: TeacherPlanning) -> TeacherRef:
 def calibrate(
     run: Run, corpus: Artifact, teacher: TeacherRef, ranked: Artifact, scored: Artifact, planning: TeacherPlanning
 ) -> TeacherRef:
-    """Choose the blend on dev and give the teacher's judgement a probability."""
+    """Choose the blend on dev and give the teacher's judgement a probability.
+
+    Raises:
+        ValueError: The judgement goes against the labels, and no gate would stop such a teacher.
+    """
     from tasks.score.stored import register
-    from tasks.teach.calibrating import calibrate_teacher
+    from tasks.teach.calibrating import calibrate_teacher, refuse_upside_down
 
     how = (planning.teacher.blend, planning.measure)
     calibrated = calibrate_teacher(run.root, corpus, teacher, (ranked, scored), how)
+    if planning.teacher.gate == "warn":
+        refuse_upside_down(calibrated)
     register(run, calibrated)
     return calibrated
 
 
 @step("gate")
-def gate(run: Run, warm: Artifact, reranked: Artifact, planning: TeacherPlanning) -> Artifact:
-    """Hold the teacher against the student that it is to teach.
+def gate(run: Run, number: int, student: Artifact, reranked: Artifact, planning: TeacherPlanning) -> bool:
+    """Hold the teacher against the student that it is to teach next; returns whether it goes on teaching.
 
-    Raises:
-        TeacherAddsNothing: It is not proven to be better, and the recipe says to stop then.
+    Args:
+        run: The run.
+        number: The round that the student came out of; 0 is before the first.
+        student: The student's evaluation.
+        reranked: That of the teacher re-ranking what it found.
+        planning: What decides.
     """
     from tasks.teach.gate import hold, judge_teacher
     from warehouse.load import load_diagnostics
 
-    artifact = judge_teacher(run.root, warm, reranked, planning.measure, planning.seed)
-    key = record(run, artifact, 0)
+    artifact = judge_teacher(run.root, student, reranked, planning.gate)
+    key = record(run, artifact, number)
     name = "diagnostics.parquet"
     load_diagnostics(warehouse_of(run.where), run.id, key, artifact.file(name), f"{artifact.fingerprint}/{name}")
-    hold(artifact, planning.teacher.gate)
-    return artifact
+    return hold(artifact, number)
 
 
 @step("find teacher")

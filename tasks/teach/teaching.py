@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.artifacts import Artifact, make_resumable
+from tasks.evaluate.halves import chosen_by
 from tasks.identity import fingerprint
 from tasks.progress import progress
 from tasks.refs import StudentRef, TeacherRef
@@ -46,7 +47,7 @@ def teach_folds(where: Where, lectern: Lectern, settings: Teach, seed: int, meas
         seed: Seed of the new head, draws and dropout.
         measure: The dev measure that chooses checkpoints.
     """
-    named = {**settings.model_dump(mode="json"), "seed": seed, "measure": measure}
+    named = {**settings.model_dump(mode="json"), "seed": seed, "measure": measure, **chosen_by(lectern.corpus)}
     inputs = {
         "corpus": lectern.corpus.fingerprint,
         "warm": lectern.warm.fingerprint,

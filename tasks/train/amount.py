@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from tasks.evaluate.halves import select
 from tasks.evaluate.measures import judged_queries
 from tasks.train.dev import looked_at
 
 
 def look_amount(passages: pl.DataFrame, labels: pl.DataFrame) -> Mapping[str, int]:
     """Texts that one look at dev encodes: `passages` and `queries`."""
-    judged = judged_queries(labels, "dev")
+    judged = select(judged_queries(labels, "dev"))
     return {"passages": looked_at(passages, judged).height, "queries": judged["query_hash"].n_unique()}

@@ -7,6 +7,7 @@ import polars as pl
 
 from models.student import Student
 from tasks.artifacts import Artifact
+from tasks.evaluate.halves import select
 from tasks.evaluate.measures import mean_values, measure_queries
 from tasks.evaluate.tables import read_judged
 from tasks.mine.search import top_k
@@ -16,7 +17,7 @@ MOST_PASSAGES = 20_000  # a larger corpus is sampled: every judged passage, then
 
 
 def dev_measure(corpus: Artifact, measure: str, batch_tokens: int | None) -> Callable[[Student], float]:
-    """Make the function that measures a student on dev.
+    """Make the function that measures a student on dev, by the queries that choose.
 
     Args:
         corpus: Texts and labels.
@@ -24,7 +25,7 @@ def dev_measure(corpus: Artifact, measure: str, batch_tokens: int | None) -> Cal
         batch_tokens: Padded tokens per inference batch; None takes what suits the device.
     """
     texts = Texts.read(corpus)
-    judged = read_judged(corpus).splits["dev"]
+    judged = select(read_judged(corpus).splits["dev"])
     hashes = judged["query_hash"].unique().sort()
     queries = texts.queries["text"].gather(texts.query_rows(hashes)).to_list()
     passages = looked_at(texts.passages, judged)

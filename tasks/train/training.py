@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from tasks.artifacts import Artifact, make_resumable
+from tasks.evaluate.halves import chosen_by
 from tasks.progress import progress
 from tasks.refs import StudentRef
 from tasks.train.settings import Optimiser
@@ -75,6 +76,8 @@ def run_job(where: Where, job: Job) -> Artifact:
     batch takes for negatives although no list holds them as positives, sorted `query row * passages + passage row`.
     """
 
+    named = {**job.settings(), **chosen_by(job.corpus)}
+
     def build(folder: Path, state: Path) -> Mapping[str, Any]:
         from models.crew import in_crew
         from models.team import ALONE
@@ -85,7 +88,7 @@ def run_job(where: Where, job: Job) -> Artifact:
                 return work(ALONE, tick)
             return in_crew(where.processes, where.device, work, tick)
 
-    return make_resumable(where.artifacts_path, job.step, job.code, job.settings(), job.artifact_inputs(), build)
+    return make_resumable(where.artifacts_path, job.step, job.code, named, job.artifact_inputs(), build)
 
 
 def _train(

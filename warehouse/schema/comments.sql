@@ -163,6 +163,20 @@ COMMENT ON COLUMN history.measure IS 'Dev measure; NULL between evaluations.';
 COMMENT ON COLUMN history.seconds IS 'Seconds since the training began.';
 COMMENT ON COLUMN history.tokens IS 'Tokens trained on so far.';
 
+COMMENT ON TABLE promotions IS 'One row per decision on which student a recipe''s users serve, by a run or by hand; never changed. The newest row of a recipe is the one in use.';
+COMMENT ON COLUMN promotions.promotion_id IS 'Key of the decision, counted from 1.';
+COMMENT ON COLUMN promotions.recipe IS 'Name of the recipe.';
+COMMENT ON COLUMN promotions.run_id IS 'Run whose student it is, key in runs.';
+COMMENT ON COLUMN promotions.system IS 'The student within its run: base, warm, warm-long or round-N.';
+COMMENT ON COLUMN promotions.fingerprint IS 'Fingerprint of the student.';
+COMMENT ON COLUMN promotions.path IS 'Folder of the student.';
+COMMENT ON COLUMN promotions.trust_remote_code IS 'Whether it runs code that came with the model.';
+COMMENT ON COLUMN promotions.evaluation IS 'Folder of the evaluation that it was chosen by.';
+COMMENT ON COLUMN promotions.made_by IS 'run: at the end of a run; hand: remine promote; rollback: remine rollback, back to an earlier one.';
+COMMENT ON COLUMN promotions.who IS 'Account that decided, or that the run ran as.';
+COMMENT ON COLUMN promotions.why IS 'The reason, in a sentence.';
+COMMENT ON COLUMN promotions.decided_at IS 'When it was decided.';
+
 COMMENT ON TABLE shard_loads IS 'The ledger: one row per file that was loaded, written in the same transaction as its rows.';
 COMMENT ON COLUMN shard_loads.name IS 'Artifact fingerprint and file name.';
 COMMENT ON COLUMN shard_loads.table_name IS 'Table that received the rows.';

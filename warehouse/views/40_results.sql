@@ -15,6 +15,20 @@ COMMENT ON COLUMN leaderboard.value IS 'Mean over the queries.';
 COMMENT ON COLUMN leaderboard.chance IS 'What a random order would get on the same queries; NULL where not computed.';
 COMMENT ON COLUMN leaderboard.queries IS 'Number of queries in the mean.';
 
+CREATE OR REPLACE VIEW incumbents AS
+SELECT recipe, run_id AS run, system, made_by, who, why, decided_at
+FROM promotions
+QUALIFY row_number() OVER (PARTITION BY recipe ORDER BY promotion_id DESC) = 1;
+
+COMMENT ON VIEW incumbents IS 'The student that each recipe''s users serve now, with who decided it and why; promotions has all decisions.';
+COMMENT ON COLUMN incumbents.recipe IS 'Name of the recipe.';
+COMMENT ON COLUMN incumbents.run IS 'Run whose student it is, key in runs.';
+COMMENT ON COLUMN incumbents.system IS 'The student within its run: base, warm, warm-long or round-N.';
+COMMENT ON COLUMN incumbents.made_by IS 'run: at the end of a run; hand: remine promote; rollback: remine rollback.';
+COMMENT ON COLUMN incumbents.who IS 'Account that decided, or that the run ran as.';
+COMMENT ON COLUMN incumbents.why IS 'The reason, in a sentence.';
+COMMENT ON COLUMN incumbents.decided_at IS 'When it was decided.';
+
 CREATE OR REPLACE VIEW query_results AS
 SELECT DISTINCT r.run_id AS run, m.system AS system, m.split AS split, qi.external_id AS query_id, q.text AS query,
     m.measure AS measure, m.value AS value
