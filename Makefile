@@ -48,7 +48,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,dev,hub]'
 	@touch $(READY)
 
-# What tools cached and interrupted steps left. Artifacts, the warehouse, your data and .venv stay.
+# What tools cached and interrupted steps left. Artifacts, the warehouse, your data and .venv stay (`remine clean` is about artifacts).
 clean:
 	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis data/artifacts/*/*.tmp-*
 	find flows models tasks warehouse tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

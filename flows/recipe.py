@@ -12,6 +12,7 @@ from tasks.evaluate.settings import Evaluation
 from tasks.ingest.settings import Source
 from tasks.mine.settings import Mining
 from tasks.promote.settings import Promotion
+from tasks.refresh.settings import Refresh
 from tasks.settings import Settings
 from tasks.teach.settings import Teach, TeacherSettings
 from tasks.train.settings import Training
@@ -43,6 +44,7 @@ class Recipe(Named):
     training: Training = Field(Training(), description="How the student learns from the judged lists.")
     evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
     promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
+    refresh: Refresh = Field(Refresh(), description="How the student in use is brought up to date.")
 
     @model_validator(mode="after")
     def _spend_budget(self) -> Self:

@@ -7,19 +7,24 @@ from typing import Annotated
 import typer
 
 from flows.cli import (
+    clean,
     compare,
+    doctor,
     export,
     init,
     lists,
     plan,
     promote,
+    refresh,
     report,
+    resume,
     review,
     run,
     runs,
     sample,
     score,
     search,
+    serve,
     sql,
     ui,
 )
@@ -65,6 +70,9 @@ def remine(
 app.command(rich_help_panel="Make")(init.init)
 app.command(rich_help_panel="Make")(plan.plan)
 app.command(rich_help_panel="Make")(run.run)
+app.command(rich_help_panel="Make")(resume.resume)
+app.command(rich_help_panel="Make")(refresh.refresh)
+app.command(rich_help_panel="Make")(serve.serve)
 app.command(rich_help_panel="Make")(score.score)
 app.command(rich_help_panel="Make")(export.export)
 app.command(rich_help_panel="Make")(promote.promote)
@@ -78,6 +86,8 @@ app.command(rich_help_panel="Look")(compare.compare)
 app.command(rich_help_panel="Look")(search.search)
 app.command(rich_help_panel="Look")(sql.sql)
 app.command(rich_help_panel="Look")(ui.ui)
+app.command(rich_help_panel="Keep in order")(doctor.doctor)
+app.command(rich_help_panel="Keep in order")(clean.clean)
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """The work of the step: from a source to the corpus artifact and the warehouse."""
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +12,60 @@ from tasks.ingest.beir import beir_files, read_beir
 from tasks.ingest.collection import Collection
 from tasks.ingest.huggingface import Tables, load_tables, read_tables, tables_fingerprint
 from tasks.ingest.pairs import read_pairs
+from tasks.ingest.retire import Once, retire
 from tasks.ingest.settings import Source, pair_files
 from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run
 from warehouse.load import load_corpus
+from warehouse.lookup import ids_ever
 
 VERSION = 1
 
 log = logging.getLogger("remine.ingest")
 
 
-def ingest_corpus(run: Run, source: Source) -> Artifact:
+def ingest_corpus(run: Run, source: Source, retiring: bool = False) -> Artifact:
     """Make the corpus artifact of a source and load it into the warehouse; unchanged data changes nothing.
+
+    Args:
+        run: The run.
+        source: Where the data is.
+        retiring: Leave out labels of passages that this corpus has had and that are gone from the source.
 
     Raises:
         FileNotFoundError: The source or a file of it is not there.
         CorpusError: The data would mislead; nothing has been written.
     """
-    artifact = make_corpus(run.root, source)
+    warehouse = warehouse_of(run.where)
+    had = partial(ids_ever, warehouse, source.corpus) if retiring else None
+    artifact = make_corpus(run.root, source, had)
     for warning in artifact.facts["warnings"]:
         log.warning("%s: %s", source.corpus, warning)
     record(run, artifact, 0)
-    load_corpus(warehouse_of(run.where), run.id, source.corpus, artifact.path, artifact.fingerprint)
+    load_corpus(warehouse, run.id, source.corpus, artifact.path, artifact.fingerprint)
     return artifact
 
 
-def make_corpus(root: Path, source: Source) -> Artifact:
+def make_corpus(root: Path, source: Source, had: Once | None = None) -> Artifact:
     """Read, check and write a source as an artifact under `root`, without a warehouse.
 
     The name of the artifact holds the bytes of the files and the settings that matter, never where the files lie.
+
+    Args:
+        root: Folder of all artifacts.
+        source: Where the data is.
+        had: Of some passage ids, those that the corpus once had, whose labels are retired; None: they are refused.
     """
     source = source.resolved()
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
 
     def build(folder: Path) -> dict[str, Any]:
-        corpus = assemble(collect(source, tables), source.dev_share)
+        collection, retired = collect(source, tables), 0
+        if had is not None:
+            collection, retired = retire(collection, had)
+        corpus = assemble(collection, source.dev_share)
         corpus.write(folder)
-        return {"corpus": source.corpus, **corpus.facts}
+        return {"corpus": source.corpus, "retired": retired, **corpus.facts}
 
     return make_artifact(root, "ingest", VERSION, _identity(source), _inputs(source, tables), build)
 

@@ -9,6 +9,7 @@ from tasks.refs import Run, StudentRef
 from tasks.replacing import write_whole
 from tasks.where import Where
 
+INCUMBENT = "incumbent"  # the system's name while a refresh holds another student against it
 KEPT = 20  # earlier incumbents that can be gone back to
 
 

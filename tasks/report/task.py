@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from tasks.promote.deciding import Contender
-from tasks.promote.incumbent import name_incumbent
+from tasks.promote.incumbent import INCUMBENT, name_incumbent
 from tasks.refs import Artifact, Run
 from tasks.step import step
 
@@ -25,7 +25,8 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     from tasks.report.writing import FILE, write_report
     from warehouse.reviews import agreement
 
-    name_incumbent(run, *winner)
+    if winner[0].system != INCUMBENT:  # who was in use before a refresh, and stays, keeps the name of its own run
+        name_incumbent(run, *winner)
     people = agreement(warehouse_of(run.where), run.id)
     placed = placed_artifacts(run)
     written = write_report(run, placed)
