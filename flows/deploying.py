@@ -8,6 +8,7 @@ from flows.recipe import Recipe
 from tasks.where import Where
 
 POOL = "remine"
+LOGGED = {"PREFECT_LOGGING_EXTRA_LOGGERS": "remine"}  # our modules' logs belong to the run too
 HEAD = """# For `prefect deploy --all` here; `remine serve RECIPE --yaml prefect.yaml` writes it from a recipe.
 #   prefect work-pool create remine --type process && prefect work-pool set-concurrency-limit remine 1
 #   prefect deploy --all && prefect worker start --pool remine
@@ -62,7 +63,7 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
             "tags": ["remine", recipe.name],
             "parameters": each.parameters(recipe, where),
             "schedules": [{"cron": cron, "timezone": timezone}] if cron and each.name == scheduled else [],
-            "work_pool": {"name": POOL, "job_variables": {"working_dir": "."}},
+            "work_pool": {"name": POOL, "job_variables": {"working_dir": ".", "env": LOGGED}},
         }
         for each in OFFERED
     ]
@@ -71,8 +72,8 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
 
 
 def _schedule(cron: str, timezone: str) -> Any:
-    from prefect.schedules import Cron
     from prefect.client.schemas.schedules import CronSchedule
+    from prefect.schedules import Cron
     from pydantic import ValidationError
 
     try:
@@ -83,7 +84,6 @@ def _schedule(cron: str, timezone: str) -> Any:
             f"--cron {cron!r} --timezone {timezone!r}: not a schedule that can be read: {wrong}; for Mondays at three "
             "in Berlin: --cron '0 3 * * 1' --timezone Europe/Berlin"
         ) from error
-    from prefect.schedules import Cron
 
     return Cron(cron, timezone=timezone)
 

@@ -1,5 +1,6 @@
 """One invocation of a flow: alone on its warehouse, entered into `runs`, whatever its end."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ def exclusively(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Wher
 
     A run that was killed left no word of its end: the next one closes it as crashed.
     """
+    logging.getLogger("remine").setLevel(logging.INFO)  # Prefect adds its handler to our loggers, and no level
     try:
         with run_lock(where.home, recipe.name):
             close_gone(where)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-@step("encode")
+@step("encode", "encode {student.system}")
 def encode(run: Run, number: int, corpus: Artifact, student: StudentRef) -> Artifact:
     """Encode the corpus with a student."""
     artifact = encode_corpus(run.where, corpus, student)

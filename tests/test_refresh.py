@@ -182,6 +182,25 @@ def test_labels_of_removed_passages_are_retired_and_their_scores_stay(
     assert after >= before
 
 
+def test_the_student_in_use_can_mine_itself_and_a_refresh_can_follow_a_refresh(
+    grown: Path, tiny_student: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(grown, home)
+    with (home / "data/corpus.jsonl").open("a") as passages:
+        passages.write(json.dumps({"_id": "z1", "title": "", "text": "a red house of the last passage"}) + "\n")
+    used = json.loads((home / "data/artifacts/current/tiny.json").read_text())
+    refreshed(home, tiny_student, refresh={"miner": "incumbent", "share": 1.0, "level": 0.9})
+    number = run_rows(warehouse_of(home)).height
+    mined = mined_by(home, number).about()["inputs"]
+    vectors = json.loads((home / "data/artifacts/encode" / mined["vectors"][:16] / "artifact.json").read_text())
+    assert vectors["inputs"]["student"] == used["fingerprint"]
+    assert "vectors of incumbent" in mined
+    made = {each["step"]: each for each in made_by(home, number)}
+    assert made["train"]["settings"]["steps"] == 4 and made["promote"]["settings"]["level"] == 0.9
+    assert refreshed(home, tiny_student).sentence == f"Nothing has changed since run {number}."
+
+
 def test_a_label_of_a_passage_that_never_was_is_still_refused(grown: Path, tiny_student: Path, tmp_path: Path) -> None:
     from tasks.ingest.complaints import CorpusError
     from tasks.ingest.corpus import make_corpus

@@ -3,6 +3,7 @@
 import atexit
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -53,7 +54,7 @@ def serve(
         return
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
     where.home.mkdir(parents=True, exist_ok=True)
-    with stoppable():
+    with suppress(KeyboardInterrupt), stoppable():
         connection = connect(where.home)
         atexit.register(connection.leave)
         from flows.deploying import deployments

@@ -6,7 +6,7 @@ from tasks.refs import Artifact, Run, StudentRef, TeacherRef
 from tasks.step import step
 
 
-@step("evaluate")
+@step("evaluate", "evaluate {student.system}")
 def evaluate(
     run: Run, number: int, corpus: Artifact, student: StudentRef, vectors: Artifact, settings: Evaluation
 ) -> Artifact:
@@ -18,7 +18,7 @@ def evaluate(
     return artifact
 
 
-@step("evaluate")
+@step("evaluate", "evaluate {encoded[0].system}@{dimension}")
 def evaluate_shortened(
     run: Run, number: int, corpus: Artifact, encoded: tuple[StudentRef, Artifact], settings: Evaluation, dimension: int
 ) -> Artifact:
@@ -31,7 +31,7 @@ def evaluate_shortened(
     return artifact
 
 
-@step("evaluate")
+@step("evaluate", "evaluate teacher round {number}")
 def evaluate_rerank(
     run: Run, number: int, corpus: Artifact, ranked: Artifact, scored: Artifact, teacher: TeacherRef
 ) -> Artifact:
