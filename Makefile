@@ -33,6 +33,7 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/write.py
 	$(BIN)/python docs/tree.py
+	$(BIN)/remine serve flows/presets/sample.toml --cron "0 3 * * 1" --timezone Europe/Berlin --yaml prefect.yaml
 
 ui: $(READY)
 	$(BIN)/remine ui

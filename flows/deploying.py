@@ -49,7 +49,7 @@ def deployments(recipe: Recipe, where: Where, cron: str, timezone: str, schedule
 def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: str) -> str:
     """The same deployments as a `prefect.yaml`, for a work pool of processes named `remine`.
 
-    Paths in it count from the folder in which the worker is started.
+    Settings that have their defaults are left out. Paths in it count from the folder in which the worker is started.
     """
     import yaml
 
@@ -61,9 +61,9 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
             "entrypoint": f"{each.module.replace('.', '/')}.py:{each.function}",
             "description": each.about,
             "tags": ["remine", recipe.name],
-            "parameters": each.parameters(recipe, where),
+            "parameters": each.parameters(recipe, where, whole=False),
             "schedules": [{"cron": cron, "timezone": timezone}] if cron and each.name == scheduled else [],
-            "work_pool": {"name": POOL, "job_variables": {"working_dir": ".", "env": LOGGED}},
+            "work_pool": {"name": POOL, "job_variables": {"working_dir": ".", "env": dict(LOGGED)}},
         }
         for each in OFFERED
     ]

@@ -37,10 +37,16 @@ class Offered:
         """The flow itself."""
         return getattr(import_module(self.module), self.function)
 
-    def parameters(self, recipe: Recipe, where: Where) -> dict[str, Any]:
-        """What a deployment of the flow starts with, every field spelled out: forms show what stands there."""
-        asked = self.defaults(recipe)
-        return {self.parameter: asked.model_dump(mode="json"), "where": where.model_dump(mode="json")}
+    def parameters(self, recipe: Recipe, where: Where, whole: bool = True) -> dict[str, Any]:
+        """What a deployment of the flow starts with.
+
+        Args:
+            recipe: The recipe.
+            where: Where.
+            whole: Spell every field out, because forms show what stands there; else what differs from the defaults.
+        """
+        told = {self.parameter: self.defaults(recipe), "where": where}
+        return {name: each.model_dump(mode="json", exclude_defaults=not whole) for name, each in told.items()}
 
 
 def _same(recipe: Recipe) -> Named:

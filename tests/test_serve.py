@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tiny_loop import recipe
 
-from flows.deploying import deployments
+from flows.deploying import as_yaml, deployments
 from flows.offered import OFFERED, offered
+from flows.recipe import Recipe, load_recipe
 from tasks.where import Where
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,22 @@ def described(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             # What a field says that is the same as its model says, stands at the model alone.
             inner = schema["definitions"].get(field.get("$ref", "").removeprefix("#/definitions/"), {})
             yield f"{model}.{name}", {**inner, **field}
+
+
+def test_the_file_for_prefect_deploy_is_that_of_the_sample() -> None:
+    """Mended by `make docs`."""
+    sample = load_recipe(ROOT / "flows/presets/sample.toml", [])
+    written = as_yaml(sample, Where(), "0 3 * * 1", "Europe/Berlin", "refresh")
+    assert (ROOT / "prefect.yaml").read_text("utf-8") == written
+    made = yaml.safe_load(written)["deployments"]
+    assert [each["schedules"] for each in made if each["schedules"]] == [
+        [{"cron": "0 3 * * 1", "timezone": "Europe/Berlin"}]
+    ]
+    for each in made:
+        path, _, function = each["entrypoint"].partition(":")
+        assert f"def {function}(" in (ROOT / path).read_text("utf-8")
+    (distill,) = [each for each in made if "distill" in each["entrypoint"]]
+    assert Recipe.model_validate(distill["parameters"]["recipe"]) == sample
 
 
 def test_another_name_is_no_flow() -> None:

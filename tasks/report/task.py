@@ -20,6 +20,7 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     from rich.console import Console
 
     from tasks.record import record, warehouse_of
+    from tasks.report.picture import flow_picture
     from tasks.report.placed import placed_artifacts
     from tasks.report.summary import show, summarise
     from tasks.report.writing import FILE, write_report
@@ -34,12 +35,12 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     summary = summarise(run, placed, winner[0].system, measure, people).with_page(written.file(FILE))
     show(summary, Console())
     log.info("%s The student is in %s.", summary.verdict, exported.path)
-    leave(summary)
+    leave(summary, flow_picture(placed))
     return summary
 
 
-def leave(summary: "Summary") -> None:
-    """Put the summary beside the Prefect task run; nothing outside of one.
+def leave(summary: "Summary", picture: str) -> None:
+    """Put the summary and a picture of the run beside the Prefect task run; nothing outside of one.
 
     A server that is away costs a warning, not the run.
     """
@@ -52,7 +53,7 @@ def leave(summary: "Summary") -> None:
     if TaskRunContext.get() is None:
         return
     try:
-        create_markdown_artifact(as_markdown(summary), key="summary", description=summary.verdict)
+        create_markdown_artifact(f"{as_markdown(summary)}\n{picture}", key="summary", description=summary.verdict)
         for table in summary.tables:
             if table.rows:
                 create_table_artifact(as_records(table), key=_key(table.title), description=table.title)
