@@ -58,7 +58,7 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
     made = [
         {
             "name": recipe.name,
-            "entrypoint": f"{each.module.replace('.', '/')}.py:{each.function}",
+            "entrypoint": f"{each.module}.{each.function}",
             "description": each.about,
             "tags": ["remine", recipe.name],
             "parameters": each.parameters(recipe, where, whole=False),

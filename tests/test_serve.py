@@ -87,10 +87,9 @@ def test_the_file_for_prefect_deploy_is_that_of_the_sample() -> None:
     assert [each["schedules"] for each in made if each["schedules"]] == [
         [{"cron": "0 3 * * 1", "timezone": "Europe/Berlin"}]
     ]
-    for each in made:
-        path, _, function = each["entrypoint"].partition(":")
-        assert f"def {function}(" in (ROOT / path).read_text("utf-8")
-    (distill,) = [each for each in made if "distill" in each["entrypoint"]]
+    assert [each["entrypoint"] for each in made] == [f"{each.module}.{each.function}" for each in OFFERED]
+    assert all(callable(each.load()) for each in OFFERED)
+    (distill,) = [each for each in made if each["entrypoint"].endswith("distill")]
     assert Recipe.model_validate(distill["parameters"]["recipe"]) == sample
 
 
