@@ -33,6 +33,7 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/write.py
 	$(BIN)/python docs/tree.py
+	$(BIN)/remine serve flows/presets/sample.toml --cron "0 3 * * 1" --timezone Europe/Berlin --yaml prefect.yaml
 
 ui: $(READY)
 	$(BIN)/remine ui
@@ -48,7 +49,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,dev,hub,lora]'
 	@touch $(READY)
 
-# What tools cached and interrupted steps left. Artifacts, the warehouse, your data and .venv stay.
+# What tools cached and interrupted steps left. Artifacts, the warehouse, your data and .venv stay (`remine clean` is about artifacts).
 clean:
 	rm -rf build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis data/artifacts/*/*.tmp-*
 	find flows models tasks warehouse tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

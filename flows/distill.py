@@ -4,6 +4,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.ends import ENDS
 from flows.invocation import exclusively
 from flows.recipe import Recipe
 from flows.standing import (
@@ -37,9 +38,14 @@ from tasks.warmup.task import warmup, warmup_long
 from tasks.where import Where
 
 
-@flow(name="distill", flow_run_name="{recipe.name}", persist_result=False)
+@flow(name="distill", flow_run_name="{recipe.name}", persist_result=False, **ENDS)
 def distill(recipe: Recipe, where: Where = Where()) -> Any:
-    """Teach a student the teacher's rankings, mining again after every round."""
+    """Teach a student the teacher's rankings, mining again after every round.
+
+    Args:
+        recipe: What is done: data, models and every setting of every step.
+        where: Machine, folder and precision; none of it changes what comes out beyond rounding.
+    """
     return exclusively("distill", distill_rounds, recipe, where)
 
 

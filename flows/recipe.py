@@ -14,6 +14,7 @@ from tasks.evaluate.settings import Evaluation
 from tasks.ingest.settings import Source
 from tasks.mine.settings import Mining
 from tasks.promote.settings import Promotion
+from tasks.refresh.settings import Refresh
 from tasks.settings import Settings
 from tasks.teach.settings import Teach, TeacherSettings
 from tasks.train.settings import Training
@@ -46,6 +47,7 @@ class Recipe(Named):
     evaluation: Evaluation = Field(Evaluation(), description="How systems are measured.")
     diagnosis: Diagnosis = Field(Diagnosis(), description="What is looked at besides the corpus.")
     promotion: Promotion = Field(Promotion(), description="When a new student replaces the old one.")
+    refresh: Refresh = Field(Refresh(), description="How the student in use is brought up to date.")
 
     @model_validator(mode="after")
     def _spend_budget(self) -> Self:

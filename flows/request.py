@@ -14,8 +14,8 @@ from tasks.teach.settings import TeacherSettings
 class Request(Named):
     """Which pairs are scored, by whom, and where the scores go besides the warehouse."""
 
-    pairs: PairsFile
-    teacher: TeacherSettings
+    pairs: PairsFile = Field(description="The file of pairs, and how it is read.")
+    teacher: TeacherSettings = Field(description="Who scores: exactly one ready teacher.")
     out: Path | None = Field(None, description="File for the pairs with their scores: .parquet, .csv, .jsonl or .trec.")
 
 

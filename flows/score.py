@@ -4,6 +4,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.ends import ENDS
 from flows.invocation import exclusively
 from flows.request import Request
 from tasks.deliver.task import deliver
@@ -14,9 +15,14 @@ from tasks.teach.task import find_teacher
 from tasks.where import Where
 
 
-@flow(name="score", flow_run_name="{request.name}", persist_result=False)
+@flow(name="score", flow_run_name="{request.name}", persist_result=False, **ENDS)
 def score_pairs(request: Request, where: Where = Where()) -> Any:
-    """Score the pairs of a file that this teacher has not scored yet."""
+    """Score the pairs of a file that this teacher has not scored yet.
+
+    Args:
+        request: The file of pairs, the teacher, and a file for the scores where one is wanted.
+        where: Machine, folder and precision; none of it changes what comes out beyond rounding.
+    """
     return exclusively("score", score_file, request, where)
 
 

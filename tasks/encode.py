@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.artifacts import Artifact, make_artifact
+from tasks.known_vectors import Encoder, known_vectors
 from tasks.progress import progress
 from tasks.record import record
 from tasks.refs import Run, StudentRef
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-@step("encode")
+@step("encode", "encode {student.system}")
 def encode(run: Run, number: int, corpus: Artifact, student: StudentRef) -> Artifact:
     """Encode the corpus with a student."""
     artifact = encode_corpus(run.where, corpus, student)
@@ -31,7 +32,8 @@ def encode_corpus(where: Where, corpus: Artifact, student: StudentRef) -> Artifa
     """Write passages.npy (P, d) and queries.npy (Q, d), float32, row-aligned with the corpus's files.
 
     The vectors are what the student's similarity needs: of unit length where it is the cosine, so an inner
-    product is the similarity either way.
+    product is the similarity either way. Texts that this student encoded in an earlier state of the corpus keep the
+    vectors that they got then.
 
     Args:
         where: Device, precision, batch size and the folder of artifacts.
@@ -58,17 +60,25 @@ def _write(folder: Path, where: Where, corpus: Artifact, student: StudentRef) ->
 
     runtime = configure(where.device, where.precision, where.threads)
     model = Student.load(student.path, runtime, trust_remote_code=student.trust_remote_code)
+    encoder = Encoder(where.artifacts_path, student.fingerprint, VERSION, runtime.device, runtime.precision)
     facts: dict[str, Any] = {"device": runtime.device, "precision": runtime.precision, "similarity": model.similarity}
     tokens, truncated, started = 0, {}, time.monotonic()
     for name, make in (("passages", model.encode_passages), ("queries", model.encode_queries)):
-        texts = pl.read_parquet(corpus.file(f"{name}.parquet"))["text"].to_list()
-        with progress(f"encode {name}", len(texts), name) as tick:
-            encoded = make(texts, where.batch_tokens, tick)
-        _check_finite(name, texts, encoded.vectors, student)
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(encoded.vectors, np.float32))
-        tokens += encoded.n_tokens
-        truncated[name] = encoded.truncated
-        facts |= {name: len(texts)}
+        rows = pl.read_parquet(corpus.file(f"{name}.parquet"), columns=["hash", "text"])
+        known = known_vectors(encoder, name, rows["hash"])
+        texts = rows["text"].filter(pl.Series(~known.rows, dtype=pl.Boolean)).to_list()
+        vectors = known.vectors
+        truncated[name] = round(known.truncated)
+        if texts or vectors is None:
+            with progress(f"encode {name}", len(texts), name) as tick:
+                encoded = make(texts, where.batch_tokens, tick)
+            _check_finite(name, texts, encoded.vectors, student)
+            vectors = encoded.vectors if vectors is None else vectors
+            vectors[~known.rows] = encoded.vectors
+            tokens += encoded.n_tokens
+            truncated[name] += encoded.truncated
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(vectors, np.float32))
+        facts |= {name: len(rows), f"{name}_encoded": len(texts)}
     shares = {"truncated": truncated, "truncated_share": truncated["passages"] / max(facts["passages"], 1)}
     return {**facts, **shares, "tokens": tokens, "seconds": round(time.monotonic() - started, 3)}
 

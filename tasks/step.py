@@ -1,6 +1,7 @@
 """What every step's Prefect task has in common."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from prefect import task
@@ -8,18 +9,24 @@ from prefect.cache_policies import NO_CACHE
 
 P = ParamSpec("P")
 R = TypeVar("R")
+ROUND = " round {number}"
 
 
-def step(verb: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def step(verb: str, shown: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a step's thin function a Prefect task named by its verb.
 
     Fingerprints decide what is done again, so Prefect's own cache and result storage stay off.
+
+    Args:
+        verb: The step.
+        shown: What a run of it is called on the pages, with its arguments in braces, as in "encode {student.system}";
+            by default the verb, and the round where there is one.
     """
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         made: Any = task(
             name=verb,
-            task_run_name=_name(verb, function),
+            task_run_name=partial(_name, shown or _by_round(verb, function)),
             cache_policy=NO_CACHE,
             persist_result=False,
             log_prints=False,
@@ -29,6 +36,11 @@ def step(verb: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return wrap
 
 
-def _name(verb: str, function: Callable[..., Any]) -> str:
+def _by_round(verb: str, function: Callable[..., Any]) -> str:
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    return f"{verb} round {{number}}" if "number" in names else verb
+    return f"{verb}{ROUND}" if "number" in names else verb
+
+
+def _name(shown: str, parameters: dict[str, Any]) -> str:
+    """What a task run is called; what comes before the rounds has no round."""
+    return (shown if parameters.get("number") else shown.replace(ROUND, "")).format(**parameters)

@@ -64,6 +64,35 @@ def test_another_student_or_another_text_is_encoded_again(tmp_path: Path, tiny_s
     assert not np.allclose(first, second, atol=1e-3)
 
 
+def test_of_a_grown_corpus_only_new_texts_are_encoded(tmp_path: Path, tiny_student: Path) -> None:
+    student = StudentRef(system="base", fingerprint="one", path=tiny_student)
+    encode_corpus(where(tmp_path), corpus_of(tmp_path, PASSAGES), student)
+    grown = corpus_of(tmp_path, [*PASSAGES[2:], "the new one", "how to read a list"])
+    made = encode_corpus(where(tmp_path), grown, student)
+    assert (made.facts["passages_encoded"], made.facts["queries_encoded"]) == (2, 0)
+    assert made.facts["passages"] == len(PASSAGES) and made.facts["truncated"]["passages"] == 1
+    elsewhere = tmp_path / "elsewhere"
+    fresh = encode_corpus(
+        where(elsewhere), corpus_of(elsewhere, [*PASSAGES[2:], "the new one", "how to read a list"]), student
+    )
+    assert fresh.facts["passages_encoded"] == len(PASSAGES)
+    for name in ("passages.npy", "queries.npy"):
+        np.testing.assert_allclose(np.load(made.file(name)), np.load(fresh.file(name)), atol=1e-6)
+
+
+def test_vectors_of_another_precision_or_student_are_not_taken_over(tmp_path: Path, tiny_student: Path) -> None:
+    """Vectors in bf16 among others in fp32 change which of two near passages is found first."""
+    student = StudentRef(system="base", fingerprint="one", path=tiny_student)
+    coarse = where(tmp_path).model_copy(update={"precision": "bf16"})
+    encode_corpus(coarse, corpus_of(tmp_path, PASSAGES), student)
+    grown = corpus_of(tmp_path, [*PASSAGES, "the new one"])
+    assert encode_corpus(where(tmp_path), grown, student).facts["passages_encoded"] == len(PASSAGES) + 1
+    larger = corpus_of(tmp_path, [*PASSAGES, "the new one", "and another"])
+    other = student.model_copy(update={"fingerprint": "two"})
+    assert encode_corpus(where(tmp_path), larger, other).facts["passages_encoded"] == len(PASSAGES) + 2
+    assert encode_corpus(where(tmp_path), larger, student).facts["passages_encoded"] == 1
+
+
 def test_a_vector_that_is_not_finite_names_the_text(tmp_path: Path) -> None:
     """A NaN vector is found by no search, and nobody would notice."""
     import torch

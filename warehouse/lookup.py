@@ -48,6 +48,32 @@ WHERE i.corpus = $corpus AND i.until IS NULL AND i.external_id IN (SELECT extern
 """,
 }
 
+EVER = """
+SELECT DISTINCT i.external_id
+FROM passage_ids AS i
+WHERE i.corpus = $corpus AND i.external_id IN (SELECT external_id FROM wanted)
+ORDER BY ALL
+"""
+
+LAST = """
+SELECT max(run_id)
+FROM runs
+WHERE recipe = $recipe AND flow IN ('distill', 'refresh') AND status = 'completed' AND run_id < $before
+"""
+
+KEPT = """
+SELECT run_id
+FROM (
+    SELECT run_id, row_number() OVER (
+        PARTITION BY recipe, flow, status = 'completed' ORDER BY run_id DESC
+    ) AS place, status
+    FROM runs
+)
+WHERE $keep = 0 OR place <= $keep AND status = 'completed'
+    OR place = 1 AND status <> 'completed'
+ORDER BY run_id
+"""
+
 LOADED = """
 SELECT count(*), coalesce(sum(s.n_tokens), 0)
 FROM teacher_scores AS s
@@ -122,6 +148,34 @@ def texts_of_ids(warehouse: Warehouse, corpus: str, role: Literal["query", "pass
         connection.register("wanted", wanted)
         rows = connection.execute(TEXTS_OF_IDS[role], {"corpus": corpus}).fetchall()
     return pl.DataFrame(rows, schema={"external_id": pl.String, "text": pl.String}, orient="row")
+
+
+def ids_ever(warehouse: Warehouse, corpus: str, ids: pl.Series) -> pl.Series:
+    """Of these passage ids, those that a corpus has, or has had."""
+    wanted = pl.DataFrame({"external_id": ids}).to_arrow()
+    with warehouse.read() as connection:
+        connection.register("wanted", wanted)
+        rows = connection.execute(EVER, {"corpus": corpus}).fetchall()
+    return pl.Series("external_id", [row[0] for row in rows], dtype=pl.String)
+
+
+def last_completed(warehouse: Warehouse, recipe: str, before: int) -> int | None:
+    """The newest run of a recipe, from before a run, that taught or refreshed a student and came to its end."""
+    with warehouse.read() as connection:
+        (found,) = only(connection, LAST, {"recipe": recipe, "before": before})
+    return None if found is None else int(found)
+
+
+def kept_runs(warehouse: Warehouse, keep: int) -> list[int]:
+    """The newest runs of each recipe and flow that came to their end, and the newest that did not, which may go on.
+
+    Args:
+        warehouse: The warehouse.
+        keep: How many; 0: every run.
+    """
+    with warehouse.read() as connection:
+        rows = connection.execute(KEPT, {"keep": keep}).fetchall()
+    return [int(row[0]) for row in rows]
 
 
 def loaded_scores(warehouse: Warehouse, run_id: int, teacher: str, pairs: Path) -> tuple[int, int, float]:

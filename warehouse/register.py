@@ -53,10 +53,31 @@ def finish_run(wh: Warehouse, run_id: int, status: str, error: str | None) -> No
         )
 
 
-def close_killed(wh: Warehouse) -> list[int]:
+def finish_flow_run(wh: Warehouse, flow_run_id: str, status: str, error: str) -> bool:
+    """Close the run of a Prefect flow run, and say whether it was open; one that has its end already keeps it.
+
+    Args:
+        wh: The warehouse.
+        flow_run_id: Prefect's id.
+        status: failed, cancelled or crashed.
+        error: What went wrong, in a sentence.
+    """
+    open_run = (
+        "SELECT run_id FROM runs WHERE status = 'running' AND json_extract_string(facts, '$.flow_run_id') = ? "
+        "ORDER BY run_id DESC LIMIT 1"
+    )
+    with wh.read() as con:
+        row = first(con, open_run, [flow_run_id])
+    if row is not None:
+        finish_run(wh, int(row[0]), status, error)
+    return row is not None
+
+
+def close_killed(wh: Warehouse) -> list[tuple[int, str]]:
     """Close runs that still say that they are running, as crashed, and return them; call it while no run can be.
 
-    They ended when they were last heard of: at their start, their last load or their last artifact.
+    Each is returned with the id of its Prefect flow run, which is empty where it had none. They ended when they were
+    last heard of: at their start, their last load or their last artifact.
     """
     with wh.write("close killed runs") as con:
         closed = con.execute(
@@ -64,9 +85,9 @@ def close_killed(wh: Warehouse) -> list[int]:
             "finished_at = greatest(started_at, "
             "(SELECT max(s.loaded_at) FROM shard_loads AS s WHERE s.run_id = r.run_id), "
             "(SELECT max(a.made_at) FROM artifacts AS a WHERE a.run_id = r.run_id AND a.made_at <= now())) "
-            "WHERE status = 'running' RETURNING run_id"
+            "WHERE status = 'running' RETURNING run_id, json_extract_string(facts, '$.flow_run_id')"
         ).fetchall()
-    return sorted(int(row[0]) for row in closed)
+    return sorted((int(row[0]), str(row[1] or "")) for row in closed)
 
 
 def register_artifact(wh: Warehouse, run_id: int, about: Mapping[str, Any], path: str) -> int:

@@ -7,20 +7,25 @@ from typing import Annotated
 import typer
 
 from flows.cli import (
+    clean,
     compare,
+    doctor,
     evaluate,
     export,
     init,
     lists,
     plan,
     promote,
+    refresh,
     report,
+    resume,
     review,
     run,
     runs,
     sample,
     score,
     search,
+    serve,
     sql,
     sweep,
     ui,
@@ -68,6 +73,9 @@ app.command(rich_help_panel="Make")(init.init)
 app.command(rich_help_panel="Make")(plan.plan)
 app.command(rich_help_panel="Make")(run.run)
 app.command(rich_help_panel="Make")(sweep.sweep)
+app.command(rich_help_panel="Make")(resume.resume)
+app.command(rich_help_panel="Make")(refresh.refresh)
+app.command(rich_help_panel="Make")(serve.serve)
 app.command(rich_help_panel="Make")(score.score)
 app.command(rich_help_panel="Make")(export.export)
 app.command(rich_help_panel="Make")(promote.promote)
@@ -82,6 +90,8 @@ app.command(rich_help_panel="Look")(evaluate.evaluate)
 app.command(rich_help_panel="Look")(search.search)
 app.command(rich_help_panel="Look", cls=sql.SqlCommand)(sql.sql)
 app.command(rich_help_panel="Look")(ui.ui)
+app.command(rich_help_panel="Keep in order")(doctor.doctor)
+app.command(rich_help_panel="Keep in order")(clean.clean)
 
 
 def main() -> None:

@@ -45,7 +45,8 @@ def _run(load: Callable[[], Any], recipe: "Named", where: "Where") -> Any:
     connection.wait_ready(say)
     state: Any = flow(recipe, where, return_state=True)
     if state.is_cancelled():
-        say(f"Not run: {state.message}")
+        message = str(state.message)
+        say(message if message.startswith("Cancelled") else f"Not run: {message}")
         raise typer.Exit(1)
     result = state.result(raise_on_failure=False)
     if not state.is_completed():

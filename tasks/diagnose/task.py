@@ -10,7 +10,7 @@ from tasks.step import step
 log = logging.getLogger("remine.diagnose")
 
 
-@step("diagnose")
+@step("diagnose", "diagnose {seen.system}")
 def diagnose(run: Run, number: int, corpus: Artifact, seen: Seen) -> Artifact:
     """Look at a student's vectors and at its round, and warn of what looks bad."""
     from tasks.diagnose.diagnosing import diagnose_student

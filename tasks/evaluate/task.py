@@ -11,7 +11,7 @@ from tasks.step import step
 log = logging.getLogger("remine.evaluate")
 
 
-@step("evaluate")
+@step("evaluate", "evaluate {student.system}")
 def evaluate(
     run: Run, number: int, corpus: Artifact, student: StudentRef, vectors: Artifact, settings: Evaluation
 ) -> Artifact:
@@ -23,7 +23,7 @@ def evaluate(
     return artifact
 
 
-@step("evaluate")
+@step("evaluate", "evaluate {encoded[0].system}@{dimension}")
 def evaluate_shortened(
     run: Run, number: int, corpus: Artifact, encoded: tuple[StudentRef, Artifact], settings: Evaluation, dimension: int
 ) -> Artifact:
@@ -36,7 +36,7 @@ def evaluate_shortened(
     return artifact
 
 
-@step("evaluate")
+@step("evaluate", "evaluate teacher round {number}")
 def evaluate_rerank(
     run: Run, number: int, corpus: Artifact, ranked: Artifact, scored: Artifact, teacher: TeacherRef
 ) -> Artifact:

@@ -24,7 +24,7 @@ class PairsFile(Settings):
 
     path: Path = Field(description="JSON lines, CSV, TSV or Parquet with named columns, or a TREC run.")
     corpus: str = Field("", description="Corpus that ids belong to; needed where the warehouse has several.")
-    columns: PairColumns = PairColumns()
+    columns: PairColumns = Field(PairColumns(), description="Which column is which.")
 
     def check(self) -> None:
         """Refuse a path that cannot be read, before anything is started.

@@ -1,6 +1,7 @@
 """The work of the step: from a source to the corpus artifact and the warehouse."""
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +13,61 @@ from tasks.ingest.collection import Collection
 from tasks.ingest.huggingface import Tables, load_tables, read_tables, tables_fingerprint
 from tasks.ingest.measured import measured_alone
 from tasks.ingest.pairs import read_pairs
+from tasks.ingest.retire import Once, retire
 from tasks.ingest.settings import MeasuredSource, Source, pair_files
 from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run
 from warehouse.load import load_corpus
+from warehouse.lookup import ids_ever
 
 VERSION = 1
 
 log = logging.getLogger("remine.ingest")
 
 
-def ingest_corpus(run: Run, source: Source) -> Artifact:
+def ingest_corpus(run: Run, source: Source, retiring: bool = False) -> Artifact:
     """Make the corpus artifact of a source and load it into the warehouse; unchanged data changes nothing.
+
+    Args:
+        run: The run.
+        source: Where the data is.
+        retiring: Leave out labels of passages that this corpus has had and that are gone from the source.
 
     Raises:
         FileNotFoundError: The source or a file of it is not there.
         CorpusError: The data would mislead; nothing has been written.
     """
-    artifact = make_corpus(run.root, source)
+    warehouse = warehouse_of(run.where)
+    had = partial(ids_ever, warehouse, source.corpus) if retiring else None
+    artifact = make_corpus(run.root, source, had)
     for warning in artifact.facts["warnings"]:
         log.warning("%s: %s", source.corpus, warning)
     record(run, artifact, 0)
-    load_corpus(warehouse_of(run.where), run.id, source.corpus, artifact.path, artifact.fingerprint)
+    load_corpus(warehouse, run.id, source.corpus, artifact.path, artifact.fingerprint)
     return artifact
 
 
-def make_corpus(root: Path, source: Source) -> Artifact:
+def make_corpus(root: Path, source: Source, had: Once | None = None) -> Artifact:
     """Read, check and write a source as an artifact under `root`, without a warehouse.
 
     The name of the artifact holds the bytes of the files and the settings that matter, never where the files lie.
+
+    Args:
+        root: Folder of all artifacts.
+        source: Where the data is.
+        had: Of some passage ids, those that the corpus once had, whose labels are retired; None: they are refused.
     """
     source = source.resolved()
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
 
     def build(folder: Path) -> dict[str, Any]:
-        corpus = _assembled(source, tables)
+        collection, retired = collect(source, tables), 0
+        if had is not None:
+            collection, retired = retire(collection, had)
+        corpus = _assembled(source, collection)
         corpus.write(folder)
         measured = {"measured": source.as_split} if isinstance(source, MeasuredSource) else {}
-        return {"corpus": source.corpus, **corpus.facts, **measured}
+        return {"corpus": source.corpus, "retired": retired, **corpus.facts, **measured}
 
     return make_artifact(root, "ingest", VERSION, _identity(source), _inputs(source, tables), build)
 
@@ -63,11 +81,10 @@ def read_source(source: Source) -> Corpus:
     """
     source = source.resolved()
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
-    return _assembled(source, tables)
+    return _assembled(source, collect(source, tables))
 
 
-def _assembled(source: Source, tables: Tables) -> Corpus:
-    collection = collect(source, tables)
+def _assembled(source: Source, collection: Collection) -> Corpus:
     if isinstance(source, MeasuredSource):
         return assemble(measured_alone(collection, source), None)
     return assemble(collection, source.dev_share)

@@ -7,6 +7,6 @@ from tasks.step import step
 
 
 @step("ingest")
-def ingest(run: Run, source: Source) -> Artifact:
+def ingest(run: Run, source: Source, retiring: bool = False) -> Artifact:
     """Read the user's data into a corpus: distinct passages and queries, labels by split."""
-    return ingest_corpus(run, source)
+    return ingest_corpus(run, source, retiring)

@@ -16,6 +16,8 @@ from warehouse.snapshot import publish
 
 Decision = dict[str, Any]
 
+INCUMBENT = "incumbent"  # the system's name while a refresh holds another student against it
+
 
 def name_incumbent(
     run: Run, student: StudentRef, measured: Artifact, by: Literal["run", "hand"] = "run", why: str = "it was measured"
@@ -121,7 +123,7 @@ def _check_there(named: Decision) -> None:
 
 def _write(path: Path, recipe: str, decision: Decision) -> None:
     """Replace the file in one step."""
-    names = (*StudentRef.model_fields, "evaluation")
+    names = ("system", "fingerprint", "path", "trust_remote_code", "evaluation")
     current = {"run": decision["run_id"], "recipe": recipe, **{name: decision[name] for name in names}}
     content = {**current, "by": decision["made_by"]}
     write_whole(path, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())

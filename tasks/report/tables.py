@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-ORDER = ("chance", "bm25", "hybrid", "base", "warm", "warm-long", "teacher")
+ORDER = ("chance", "bm25", "hybrid", "base", "warm", "warm-long", "teacher", "incumbent")
 SHOWN = ("nDCG@10", "RR@10", "R@10", "R@100")
 SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 

@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from tasks.promote.deciding import Contender
-from tasks.promote.incumbent import name_incumbent
+from tasks.promote.incumbent import INCUMBENT, name_incumbent
 from tasks.refs import Artifact, Run
 from tasks.step import step
 
@@ -20,25 +20,27 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     from rich.console import Console
 
     from tasks.record import record, warehouse_of
+    from tasks.report.picture import flow_picture
     from tasks.report.placed import placed_artifacts
     from tasks.report.summary import show, summarise, why_chosen
     from tasks.report.writing import FILE, write_report
     from warehouse.reviews import agreement
 
     placed = placed_artifacts(run)
-    name_incumbent(run, winner[0], winner[1], why=why_chosen(placed, winner[0].system))
+    if winner[0].system != INCUMBENT:  # who was in use before a refresh, and stays, keeps the name of its own run
+        name_incumbent(run, winner[0], winner[1], why=why_chosen(placed, winner[0].system))
     people = agreement(warehouse_of(run.where), run.id)
     written = write_report(run, placed)
     record(run, written, 0)
     summary = summarise(run, placed, winner[0].system, measure, people).with_page(written.file(FILE))
     show(summary, Console())
     log.info("%s The student is in %s.", summary.verdict, exported.path)
-    leave(summary)
+    leave(summary, flow_picture(placed))
     return summary
 
 
-def leave(summary: "Summary") -> None:
-    """Put the summary beside the Prefect task run; nothing outside of one.
+def leave(summary: "Summary", picture: str) -> None:
+    """Put the summary and a picture of the run beside the Prefect task run; nothing outside of one.
 
     A server that is away costs a warning, not the run.
     """
@@ -51,7 +53,7 @@ def leave(summary: "Summary") -> None:
     if TaskRunContext.get() is None:
         return
     try:
-        create_markdown_artifact(as_markdown(summary), key="summary", description=summary.verdict)
+        create_markdown_artifact(f"{as_markdown(summary)}\n{picture}", key="summary", description=summary.verdict)
         for table in summary.tables:
             if table.rows:
                 create_table_artifact(as_records(table), key=_key(table.title), description=table.title)

@@ -76,9 +76,9 @@ def told(warehouse: Warehouse, run: int) -> Told:
     """
     row = report_rows.run_row(warehouse, run)
     settings = json.loads(row["settings"])
-    if row["flow"] != "distill":
+    if row["flow"] not in ("distill", "refresh"):
         raise LookupError(
-            f"{warehouse.path}: run {run} is of the flow {row['flow']!r}; only 'distill' teaches students"
+            f"{warehouse.path}: run {run} is of the flow {row['flow']!r}; only 'distill' and 'refresh' teach students"
         )
     measure = settings.get("evaluation", {}).get("measure", "nDCG@10")
     settings.setdefault("evaluation", {"measure": measure})

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluate.paired import Comparison, compare
+from tasks.promote.incumbent import INCUMBENT
 from tasks.report.tables import place
 
 LABELS_ONLY = ("warm", "warm-long")
@@ -52,6 +53,8 @@ class Figures:
 
 def verdict(figures: Figures) -> str:
     """Say in one line who is promoted and why, and where the teacher added nothing, exactly that."""
+    if figures.winner == INCUMBENT:
+        return f"{_incumbent_stays(figures)}."
     if figures.winner == "base":
         line, helpless = _nothing_promoted(figures), True
     elif figures.winner in LABELS_ONLY:
@@ -91,6 +94,15 @@ def _nothing_promoted(figures: Figures) -> str:
     )
 
 
+def _incumbent_stays(figures: Figures) -> str:
+    others = _best_on_dev(figures, [name for name, _ in figures.means if _is_round(name)])
+    tried = f"the retrained student has {figures.value(others, 'dev'):.3f}, no proven gain" if others else "no other"
+    return (
+        f"Nothing is promoted: the student in use stays ({figures.measure} on dev "
+        f"{figures.value(INCUMBENT, 'dev'):.3f}; {tried}); {_result(figures)}"
+    )
+
+
 def _labels_won(figures: Figures) -> tuple[str, bool]:
     best = _best_on_dev(figures, [name for name, _ in figures.means if _is_round(name)])
     if best is None and figures.stopped:
@@ -111,8 +123,10 @@ def _round_won(figures: Figures) -> tuple[str, bool]:
     if figures.has("warm-long"):
         gave = signed(figures.value("warm-long") - figures.value("base"))
         parts.append(f"with equal compute {gave} (warm-long)")
-    control = next(name for name in ("warm-long", "warm", "base") if figures.has(name))
+    control = next(name for name in (INCUMBENT, "warm-long", "warm", "base") if figures.has(name))
     gained = figures.gain(figures.winner, control)
+    if control == INCUMBENT:
+        return f"Promoted {figures.winner}: {_result(figures)}; {_refreshed(gained)}", False
     added, nothing = _added(gained, control)
     told = f": {', '.join(parts)}; {added}" if parts else f"; {added}"
     return f"Promoted {figures.winner}: {_result(figures)}{told}", nothing
@@ -127,6 +141,11 @@ def _added(gained: Comparison, control: str) -> tuple[str, bool]:
     if gained.low <= 0:
         return f"{told}, which may be nothing", True
     return told, False
+
+
+def _refreshed(gained: Comparison) -> str:
+    interval = f"[95 % interval {signed(gained.low)} … {signed(gained.high)}]"
+    return f"over the student that was in use {signed(gained.difference)} {interval}"
 
 
 def _gate(figures: Figures) -> str:

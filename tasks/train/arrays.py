@@ -57,7 +57,8 @@ def training_lists(
         corpus: Texts and labels.
         verdicts: `query_hash, passage_hash, verdict, weight, judgement`.
         student: Whose tokens the texts become.
-        earlier: Verdicts of earlier rounds, the newest first; a newer verdict on a pair replaces an older one.
+        earlier: Verdicts of earlier rounds, the newest first; a newer verdict on a pair replaces an older one, and
+            texts that have left the corpus since count for nothing.
 
     Raises:
         ValueError: A list belongs to a query outside train, or no list has a positive.
@@ -81,7 +82,7 @@ def training_lists(
         roles=_roles(listed["verdict"]),
         targets=listed["judgement"].cast(pl.Float32).fill_null(float("nan")).to_numpy().astype(np.float32),
         known=pair_keys(texts, pl.concat([positive_pairs(corpus), found.select(KEYS)])),
-        approved=pair_keys(texts, barred_pairs([judged, *earlier])),
+        approved=pair_keys(texts, _there(barred_pairs([judged, *earlier]), texts)),
     )
 
 
@@ -90,6 +91,13 @@ def barred_pairs(verdicts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     seen = [each.select(*KEYS, "verdict").filter(pl.col("verdict") != "unscored") for each in verdicts]
     newest = pl.concat(seen).unique(KEYS, keep="first", maintain_order=True)
     return newest.filter(pl.col("verdict").is_in(["approved", "ambiguous"])).select(KEYS)
+
+
+def _there(pairs: pl.DataFrame, texts: Texts) -> pl.DataFrame:
+    """Pairs of texts that the corpus has: verdicts of an earlier state of it name texts that have left since."""
+    queries, passages = texts.queries.select("hash"), texts.passages.select("hash")
+    known = pairs.join(queries, left_on="query_hash", right_on="hash", how="semi")
+    return known.join(passages, left_on="passage_hash", right_on="hash", how="semi")
 
 
 def positive_pairs(corpus: Artifact) -> pl.DataFrame:

@@ -126,7 +126,7 @@ COMMENT ON COLUMN verdicts.judgement IS 'Training target on the logit scale (ble
 
 COMMENT ON TABLE metrics IS 'One row per evaluated system, split and measure.';
 COMMENT ON COLUMN metrics.artifact_id IS 'The evaluate artifact, key in artifacts.';
-COMMENT ON COLUMN metrics.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
+COMMENT ON COLUMN metrics.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, incumbent (in use before a refresh), round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
 COMMENT ON COLUMN metrics.split IS 'Split of the queries: train, dev, test or guard.';
 COMMENT ON COLUMN metrics.measure IS 'Measure, as ir-measures names it (nDCG@10, RR@10, R@100, AP).';
 COMMENT ON COLUMN metrics.value IS 'Mean over the queries; a query without results counts as 0.';

@@ -8,7 +8,7 @@ JOIN metrics AS m ON m.artifact_id = r.artifact_id;
 
 COMMENT ON VIEW leaderboard IS 'Every evaluated system of every run on every split, beside chance.';
 COMMENT ON COLUMN leaderboard.run IS 'Key in runs.';
-COMMENT ON COLUMN leaderboard.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
+COMMENT ON COLUMN leaderboard.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, incumbent (in use before a refresh), round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
 COMMENT ON COLUMN leaderboard.split IS 'Split of the queries.';
 COMMENT ON COLUMN leaderboard.measure IS 'Measure, as ir-measures names it.';
 COMMENT ON COLUMN leaderboard.value IS 'Mean over the queries.';
@@ -40,7 +40,7 @@ LEFT JOIN query_ids AS qi ON qi.corpus = u.corpus AND qi.query_key = m.query_key
 
 COMMENT ON VIEW query_results IS 'Every evaluated system of every run on every single query: where one is better than another.';
 COMMENT ON COLUMN query_results.run IS 'Key in runs.';
-COMMENT ON COLUMN query_results.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
+COMMENT ON COLUMN query_results.system IS 'chance, bm25, hybrid, base, warm, warm-long, teacher, incumbent (in use before a refresh), round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
 COMMENT ON COLUMN query_results.split IS 'Split of the query.';
 COMMENT ON COLUMN query_results.query_id IS 'Id of the query in the run''s corpus (the smallest where several share the text); NULL where another corpus shares the artifact.';
 COMMENT ON COLUMN query_results.query IS 'Text of the query.';
@@ -66,7 +66,7 @@ LEFT JOIN current_labels AS l ON l.corpus = e.corpus AND l.query_key = k.query_k
 
 COMMENT ON VIEW ranked_passages IS 'What every evaluated system of every run ranked first for every dev and test query, with ids, texts and labels.';
 COMMENT ON COLUMN ranked_passages.run IS 'Key in runs.';
-COMMENT ON COLUMN ranked_passages.system IS 'bm25, hybrid, base, warm, warm-long, teacher, round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
+COMMENT ON COLUMN ranked_passages.system IS 'bm25, hybrid, base, warm, warm-long, teacher, incumbent (in use before a refresh), round-N or round-N+teacher; NAME@D: by the first D numbers of its vectors.';
 COMMENT ON COLUMN ranked_passages.split IS 'Split of the query: dev or test.';
 COMMENT ON COLUMN ranked_passages.query_id IS 'Id of the query in the run''s corpus (the smallest where several share the text); NULL where another corpus shares the artifact.';
 COMMENT ON COLUMN ranked_passages.query IS 'Text of the query.';

@@ -1,0 +1,67 @@
+"""A click on “Cancel” reaches a run that no runner watches over: one that a person started with `remine run`."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+LOOK_EVERY = 5.0  # seconds between two looks at the run's state
+SERVED = "PREFECT__FLOW_RUN_ID"  # set by Prefect's runners for the processes that they start, and stop themselves
+
+log = logging.getLogger("remine.run")
+
+
+@dataclass
+class Asked:
+    """Whether somebody asked for the end of the run."""
+
+    cancelled: bool = False
+
+
+@contextmanager
+def cancellable(flow_run: str | None) -> Iterator[Asked]:
+    """Look every few seconds whether the flow run was cancelled; where it was, stop this process as SIGTERM does.
+
+    A server that is away is asked again later. Nothing is watched outside of Prefect, in a process that a runner of
+    Prefect started, and outside the main thread, which alone can be interrupted.
+
+    Args:
+        flow_run: Id of the flow run; None outside of Prefect.
+    """
+    asked = Asked()
+    if flow_run is None or SERVED in os.environ or threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(flow_run, asked, over), daemon=True, name="remine-cancellation")
+    watcher.start()
+    try:
+        yield asked
+    finally:
+        over.set()
+
+
+def _watch(flow_run: str, asked: Asked, over: threading.Event) -> None:
+    while not over.wait(LOOK_EVERY):
+        try:
+            cancelled = _is_cancelled(flow_run)
+        except Exception as error:  # away, restarting, or too busy to answer
+            log.debug("the server did not say whether the run is cancelled: %s", error)
+            continue
+        if cancelled and not over.is_set():
+            asked.cancelled = True
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+
+
+def _is_cancelled(flow_run: str) -> bool:
+    from uuid import UUID
+
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        state = client.read_flow_run(UUID(flow_run)).state
+    return state is not None and (state.is_cancelling() or state.is_cancelled())

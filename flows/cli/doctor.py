@@ -1,0 +1,29 @@
+"""`remine doctor`: what stands in the way of runs, and what to do about it."""
+
+from pathlib import Path
+
+import typer
+
+from flows.cli.options import HERE, Format, Home, RecipeFile
+
+
+def doctor(recipe: RecipeFile = None, home: Home = HERE, format: Format = "table") -> None:
+    """Look at server, warehouse, files and machine; every line says what to do where something is to be done.
+
+    With a recipe, also whether its models are within reach. Ends with 1 where something will fail.
+
+    **Example:** `remine doctor recipe.toml`
+    """
+    import polars as pl
+
+    from flows.cli.tables import show
+    from flows.doctor import as_rows, examine
+    from flows.recipe import load_recipe
+    from tasks.where import Where
+
+    here = Path("recipe.toml")
+    path = recipe or (here if here.is_file() else None)
+    found = examine(Where(home=home.resolve()), load_recipe(path, []) if path else None)
+    show(pl.DataFrame(as_rows(found)), format)
+    if any(each.state == "bad" for each in found):
+        raise typer.Exit(1)

@@ -1,0 +1,42 @@
+"""`remine refresh`: what has come in since the last run, and nothing else."""
+
+import typer
+
+from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
+from flows.cli.run import default_recipe
+from flows.cli.running import run_here
+from flows.cli.terminal import prepare_logs
+
+
+def refresh(
+    recipe: RecipeFile = None,
+    settings: Changes = None,
+    home: Home = HERE,
+    device: Device = "auto",
+    threads: Threads = 0,
+    precision: Precision = "auto",
+) -> None:
+    """Bring the student in use up to date with the data: new, edited and removed passages, queries and labels.
+
+    Only new texts are encoded and only new pairs scored; a short training goes on from the student in use, and what
+    comes of it is promoted where the gain is proven. Where nothing has changed, nothing is done.
+
+    **Example:** `remine refresh recipe.toml`, every night
+    """
+    path = recipe or default_recipe()
+    prepare_logs()
+    from flows.recipe import load_recipe
+    from tasks.where import Where
+
+    loaded = load_recipe(path, settings or [])
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    found = run_here(load_flow, loaded, where)
+    if sentence := getattr(found, "sentence", ""):
+        typer.echo(sentence)
+
+
+def load_flow() -> object:
+    """The flow, imported late."""
+    from flows.refresh import refresh as flow
+
+    return flow

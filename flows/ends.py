@@ -1,0 +1,68 @@
+"""How runs end when they cannot say it themselves: in the warehouse, and on the Prefect server."""
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from tasks.record import warehouse_of
+from tasks.where import Where
+from warehouse.connect import Warehouse
+from warehouse.load import close_killed
+from warehouse.register import finish_flow_run
+
+HOOK_SECONDS = 30.0  # a hook waits no longer for the warehouse: Prefect's runner waits for the hook
+
+log = logging.getLogger("remine.run")
+
+
+def close_run(flow: Any, flow_run: Any, state: Any) -> None:
+    """Close the warehouse's row of a flow run that ended; one that was closed already stays as it is.
+
+    A hook of Prefect's, which calls it by these names. In the run's own process there is seldom anything to do; where
+    that process was killed, Prefect's runner calls it instead.
+    """
+    where = Where.model_validate(flow_run.parameters.get("where") or {})
+    status = {"CANCELLED": "cancelled", "CANCELLING": "cancelled", "CRASHED": "crashed"}.get(state.type.value, "failed")
+    if not where.warehouse_path.exists():
+        return
+    try:
+        warehouse = Warehouse(where.warehouse_path, HOOK_SECONDS)
+        finish_flow_run(warehouse, str(flow_run.id), status, state.message or status)
+    except Exception as error:  # the next run closes it
+        log.error("the end of flow run %s could not be written down: %s", flow_run.id, error)
+
+
+# What every flow is given.
+ENDS: dict[str, Any] = {"on_failure": [close_run], "on_crashed": [close_run], "on_cancellation": [close_run]}
+
+
+def close_gone(where: Where) -> None:
+    """Close runs whose process is gone, in the warehouse and on the server; call it while no run can be.
+
+    Whoever still says that it is running would hold the run lock if it were. A server that does not know the run, or
+    does not answer, keeps what it has.
+    """
+    for run, flow_run in close_killed(warehouse_of(where)):
+        log.warning("run %d was killed: it is closed as crashed", run)
+        if flow_run:
+            try:
+                _crash(UUID(flow_run))
+            except Exception as error:
+                log.info("the server does not take the end of run %d: %s", run, error)
+
+
+def _crash(flow_run: UUID) -> None:
+    """Mark a flow run and its task runs as crashed, where the server still has them running."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+    from prefect.states import Crashed
+
+    gone = Crashed(message="Its process is gone; what it had finished is kept.")
+    with get_client(sync_client=True) as client:
+        found = client.read_flow_run(flow_run)
+        if found.state is not None and found.state.is_final():
+            return
+        for task_run in client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run]))):
+            if task_run.state is not None and not task_run.state.is_final():
+                client.set_task_run_state(task_run.id, gone, force=True)
+        client.set_flow_run_state(flow_run, gone, force=True)

@@ -1,0 +1,102 @@
+"""The flows that can be asked for by name: deployed, scheduled, resumed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from flows.recipe import Named, Recipe
+from flows.request import Request
+from tasks.gather.settings import PairsFile
+from tasks.where import Where
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A flow under its name.
+
+    Attributes:
+        name: As Prefect and the table `runs` have it.
+        module: Where it is, imported late.
+        function: What it is called there.
+        asks: What it is told to do.
+        parameter: The name of that among its parameters.
+        defaults: What a deployment for a recipe has it do.
+        about: One sentence for whoever looks at the deployment.
+    """
+
+    name: str
+    module: str
+    function: str
+    asks: type[Named]
+    parameter: str
+    defaults: Callable[[Recipe], Named]
+    about: str
+
+    def load(self) -> Any:
+        """The flow itself."""
+        return getattr(import_module(self.module), self.function)
+
+    def parameters(self, recipe: Recipe, where: Where, whole: bool = True) -> dict[str, Any]:
+        """What a deployment of the flow starts with.
+
+        Args:
+            recipe: The recipe.
+            where: Where.
+            whole: Spell every field out, because forms show what stands there; else what differs from the defaults.
+        """
+        told = {self.parameter: self.defaults(recipe), "where": where}
+        return {name: each.model_dump(mode="json", exclude_defaults=not whole) for name, each in told.items()}
+
+
+def _same(recipe: Recipe) -> Named:
+    return recipe
+
+
+def _pairs(recipe: Recipe) -> Named:
+    """Pairs of the recipe's corpus, to be judged by its teacher."""
+    pairs = PairsFile(path="pairs.csv", corpus=recipe.source.corpus)
+    return Request(name=recipe.name, pairs=pairs, teacher=recipe.teacher, out=None)
+
+
+OFFERED = (
+    Offered(
+        "distill",
+        "flows.distill",
+        "distill",
+        Recipe,
+        "recipe",
+        _same,
+        "The whole loop: warm up, then rounds of mining, scoring and training. Goes on from what is there.",
+    ),
+    Offered(
+        "refresh",
+        "flows.refresh",
+        "refresh",
+        Recipe,
+        "recipe",
+        _same,
+        "What has come in since the last run, and nothing else; where nothing has changed, nothing is done.",
+    ),
+    Offered(
+        "score",
+        "flows.score",
+        "score_pairs",
+        Request,
+        "request",
+        _pairs,
+        "A teacher's logits of the pairs of a file; name the file, and a teacher where the recipe teaches one.",
+    ),
+)
+
+
+def offered(name: str) -> Offered:
+    """A flow by its name.
+
+    Raises:
+        LookupError: There is none of that name.
+    """
+    for each in OFFERED:
+        if each.name == name:
+            return each
+    raise LookupError(f"no flow is called {name!r}; there are {', '.join(each.name for each in OFFERED)}")
