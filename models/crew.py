@@ -41,11 +41,12 @@ def in_crew(size: int, device: str, work: Callable[[Team, Tick], Result], tick: 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    context: Any = multiprocessing.spawn(  # type: ignore[no-untyped-call]
+    context: Any = multiprocessing.spawn(  # type: ignore[attr-defined]
         _member, args=(size, port, device, work, heard), nprocs=size, join=False
     )
     try:
-        return _hear(heard, context, tick)
+        result: Result = _hear(heard, context, tick)
+        return result
     finally:
         for process in context.processes:
             process.terminate()
