@@ -97,7 +97,7 @@ def margin_charts(diagnosed: Sequence[Mapping[str, Any]]) -> list[Chart]:
             f"{edges[-1]:.2f}; about {negative:.0%} of the negatives are above their positive."
         )
         span = (min(edges[0], 0.0), max(edges[-1], 0.0))
-        plot = Plot(f"{system}: margins", alt, span, (0.0, 105 * max(shares)), ("margin", "% of negatives"))
+        plot = Plot(f"{system}: margins", alt, span, (0.0, 120 * max(shares)), ("margin", "% of negatives"))
         for low, high, share in zip(edges, edges[1:], shares, strict=False):
             plot.bar((low, high), (0.0, 100 * share), "c1")
         plot.limit(0.0, "as similar as the positive")

@@ -72,7 +72,7 @@ def verdict(figures: Figures) -> str:
 def stopped_by(gates: Iterable[Mapping[str, Any]]) -> str:
     """Why no round was made, by what the gates of a run say, the first before round 1; empty where it let rounds be."""
     first = next(iter(gates), None)
-    if first is None or first["goes_on"]:
+    if first is None or first.get("goes_on", True):  # a run of an earlier version failed there, or went on
         return ""
     return (
         f"no round was made: the teacher is not proven to know more than {first['system']} (re-ranking it on dev: "

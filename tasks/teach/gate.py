@@ -80,12 +80,13 @@ def told(outcome: Mapping[str, Any], number: int) -> str:
         number: The round that the student came out of; 0 is before the first.
     """
     sentence = f"{outcome['sentence'][0].upper()}{outcome['sentence'][1:]}"
+    goes_on = outcome.get("goes_on", True)  # a run of an earlier version failed here, or went on
     if outcome["passed"]:
         return f"{sentence}."
     if number:
-        end = "so no further round is made" if not outcome["goes_on"] else "and the rounds go on as the recipe says"
+        end = "so no further round is made" if not goes_on else "and the rounds go on as the recipe says"
         return f"{sentence}: {outcome['system']} has caught up with its teacher, {end}."
-    if outcome["goes_on"]:
+    if goes_on:
         return f"{sentence}; {INHERITS}."
     return f"{sentence}; {INHERITS}, so no round was made and nothing scored in bulk. {WAYS}."
 
