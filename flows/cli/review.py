@@ -11,6 +11,23 @@ from flows.cli.terminal import say
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
+Band = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="LOW HIGH",
+        show_default="those with the verdict ambiguous",
+        help="Probabilities between which a candidate is doubtful; for the policies keep and soften.",
+    ),
+]
+WithVerdicts = Annotated[
+    bool,
+    typer.Option(
+        "--with-verdicts",
+        help="Show the student's rank and the teacher's probability, verdict and reason; who sees them first tends to "
+        "agree with them.",
+    ),
+]
+
 
 @app.callback()
 def review() -> None:
@@ -33,22 +50,8 @@ def export_(
         float, typer.Option(min=0, max=10, help="Certain candidates to add as a check, for each doubtful one.")
     ] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw of certain ones, and of the order of rows.")] = 0,
-    band: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            show_default="those with the verdict ambiguous",
-            help="Probabilities between which a candidate is doubtful; for the policies keep and soften.",
-        ),
-    ] = None,
-    with_verdicts: Annotated[
-        bool,
-        typer.Option(
-            "--with-verdicts",
-            help="Show the student's rank and the teacher's probability, verdict and reason; who sees them first tends "
-            "to agree with them.",
-        ),
-    ] = False,
+    band: Band = None,
+    with_verdicts: WithVerdicts = False,
     home: Home = HERE,
 ) -> None:
     """Write candidates that nobody has labelled to a CSV file, with an empty column `relevant`.

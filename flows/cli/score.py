@@ -12,6 +12,12 @@ from flows.cli.terminal import plain, prepare_logs
 if TYPE_CHECKING:
     from tasks.deliver.receipt import Receipt
 
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="Write pairs and scores, texts as they came, to a .parquet, .csv, .jsonl or .trec file."
+    ),
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option("--column", metavar="ROLE=NAME", help="Which column is which, where it has another name."),
@@ -25,12 +31,7 @@ def score(
     teacher: Annotated[
         str, typer.Option("--teacher", help="Hub id or folder of a cross-encoder, or folder of a taught teacher.")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="Write pairs and scores, texts as they came, to a .parquet, .csv, .jsonl or .trec file."
-        ),
-    ] = None,
+    out: Out = None,
     corpus: Annotated[str, typer.Option(help="Corpus that ids belong to, where there are several.")] = "",
     columns: Columns = None,
     max_length: Annotated[int, typer.Option(min=0, help="Tokens of both texts together; 0: as the model says.")] = 0,

@@ -12,6 +12,16 @@ from flows.cli.options import HERE, Home
 from flows.cli.tables import AnyFormat, existing, save, show
 
 SUFFIXES: dict[str, AnyFormat] = {".csv": "csv", ".json": "json", ".parquet": "parquet"}
+Chosen = Annotated[
+    AnyFormat | None,
+    typer.Option(
+        "--format",
+        help="table is for people; csv carries texts as they are; spreadsheet is CSV of which no spreadsheet runs a "
+        "cell as a formula.",
+        show_default="by the name of --out, else table",
+    ),
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Write the answer to a file; one that is there is replaced.")]
 COMMENT = re.compile(r"--[^=\s]*\s")  # no option has a blank in its name, so this begins a query
 
 
@@ -28,18 +38,8 @@ def sql(
         str | None, typer.Argument(help="One query; - reads it from standard input. Without it, a prompt opens.")
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Read the query from a file.")] = None,
-    format: Annotated[
-        AnyFormat | None,
-        typer.Option(
-            "--format",
-            help="table is for people; csv carries texts as they are; spreadsheet is CSV whose cells no spreadsheet "
-            "runs as a formula.",
-            show_default="by the name of --out, else table",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the answer to a file; one that is there is replaced.")
-    ] = None,
+    format: Chosen = None,
+    out: Out = None,
     home: Home = HERE,
 ) -> None:
     """Ask the warehouse. It is only read, and a run that writes at the moment is waited for.
