@@ -186,7 +186,7 @@ def fit(model: Trainable, plan: Plan, work: Work, state_dir: Path, tick: Tick | 
     else:
         with frozen(model.named_parameters(), plan.frozen), dropout_of(model.modules(), plan.dropout):
             progress = _run(model, plan, work, kept, tick)
-        kept.finish(asdict(progress))
+        team.told(lambda: kept.finish(asdict(progress)))  # the best weights are there before others read them
     model.load_state(kept.best(progress.best_step))
     model.eval()
     return Trained(
