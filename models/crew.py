@@ -41,7 +41,7 @@ def in_crew(size: int, device: str, work: Callable[[Team, Tick], Result], tick: 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    context: Any = multiprocessing.spawn(  # type: ignore[attr-defined]
+    context: Any = multiprocessing.spawn(  # type: ignore[attr-defined, no-untyped-call]
         _member, args=(size, port, device, work, heard), nprocs=size, join=False
     )
     try:
