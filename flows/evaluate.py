@@ -20,7 +20,12 @@ from tasks.where import Where
 
 @flow(name="evaluate", flow_run_name="{request.name}", persist_result=False)
 def evaluate_models(request: Comparison, where: Where = Where()) -> Any:
-    """Measure models on the labels of a corpus, each beside chance, BM25 and the others."""
+    """Measure models on the labels of a corpus, each beside chance, BM25 and the others.
+
+    Args:
+        request: Which models, on what data.
+        where: Machine, folder and precision; none of it changes what comes out beyond rounding.
+    """
     return exclusively("evaluate", evaluate_each, request, where)
 
 

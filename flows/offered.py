@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from flows.comparison import Comparison
 from flows.recipe import Named, Recipe
 from flows.request import Request
+from flows.variants import Sweep
 from tasks.gather.settings import PairsFile
+from tasks.ingest.settings import MeasuredSource
+from tasks.teach.settings import TeacherSettings
 from tasks.where import Where
 
 
@@ -59,6 +63,20 @@ def _pairs(recipe: Recipe) -> Named:
     return Request(name=recipe.name, pairs=pairs, teacher=recipe.teacher, out=None)
 
 
+def _models(recipe: Recipe) -> Named:
+    """The recipe's student as it comes, on the recipe's data."""
+    source = MeasuredSource.model_validate(recipe.source.model_dump())
+    teacher = recipe.teacher if len(recipe.teacher.model) == 1 else TeacherSettings()
+    return Comparison(
+        name=recipe.name, source=source, models=[recipe.student], teacher=teacher, evaluation=recipe.evaluation
+    )
+
+
+def _seeds(recipe: Recipe) -> Named:
+    """The recipe under three seeds: how much of a difference is chance."""
+    return Sweep(name=recipe.name, recipe=recipe, over={"seed": ["0", "1", "2"]})
+
+
 OFFERED = (
     Offered(
         "distill",
@@ -86,6 +104,24 @@ OFFERED = (
         "request",
         _pairs,
         "A teacher's logits of the pairs of a file; name the file, and a teacher where the recipe teaches one.",
+    ),
+    Offered(
+        "evaluate",
+        "flows.evaluate",
+        "evaluate_models",
+        Comparison,
+        "request",
+        _models,
+        "Models as they come on labelled data, beside chance and BM25; nothing is trained.",
+    ),
+    Offered(
+        "sweep",
+        "flows.sweep",
+        "sweep_variants",
+        Sweep,
+        "sweep",
+        _seeds,
+        "Every combination of some settings' values, as a run each; what they share is computed once.",
     ),
 )
 

@@ -8,11 +8,10 @@ from prefect.states import Completed
 from flows.ends import ENDS
 from flows.invocation import exclusively
 from flows.recipe import Recipe
-from flows.standing import Measured, measure
+from flows.standing import Measured, measure, seen_of
 from tasks.baseline.task import baseline
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.denoise.task import denoise
-from tasks.diagnose.seen import seen
 from tasks.diagnose.task import diagnose
 from tasks.encode import encode
 from tasks.export.task import export
@@ -20,7 +19,7 @@ from tasks.ingest.task import ingest
 from tasks.mine.miners import Miner, Miners
 from tasks.mine.task import mine
 from tasks.promote.settings import Promotion
-from tasks.promote.task import promote
+from tasks.promote.task import guard, promote
 from tasks.refresh.before import Before
 from tasks.refresh.change import Unchanged
 from tasks.refresh.task import compare_data, find_incumbent
@@ -54,8 +53,9 @@ def refresh_student(run: Run, recipe: Recipe) -> Any:
     if change.nothing:
         return Completed(message=change.sentence, data=Unchanged(run=run.id, sentence=change.sentence))
 
+    general = guard(run, recipe.promotion)
     base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
-    incumbent = measure(run, 0, corpus, before.student, recipe)
+    incumbent = measure(run, 0, corpus, before.student, recipe, general)
     miners = miners_of(run, corpus, before, base, incumbent if recipe.refresh.miner == "incumbent" else None)
     mined = mine(run, 1, corpus, miners, recipe.mining)
     scored = score(run, 1, corpus, mined, before.teacher)
@@ -65,11 +65,11 @@ def refresh_student(run: Run, recipe: Recipe) -> Any:
 
     lesson = Lesson(corpus=corpus, start=before.student, judged=judged, earlier=before.judged)
     decides = (recipe.seed, recipe.evaluation.measure)
-    retrained = measure(run, 1, corpus, train(run, 1, lesson, short(recipe), *decides), recipe)
-    diagnose(run, 1, corpus, seen(retrained.student.system, retrained.vectors, evidence, (judged, None)))
+    retrained = measure(run, 1, corpus, train(run, 1, lesson, short(recipe), *decides), recipe, general)
+    diagnose(run, 1, corpus, seen_of(retrained, recipe, evidence, [judged]))
     decision = promote(run, 1, incumbent.contender, retrained.contender, proven(recipe), recipe.evaluation.measure)
     best = retrained if decision.promoted else incumbent
-    exported = export(run, corpus, best.student, recipe)
+    exported = export(run, corpus, best.student, recipe, best.cutoff)
     return report(run, best.contender, exported, recipe.evaluation.measure)
 
 

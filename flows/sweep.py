@@ -14,9 +14,13 @@ from tasks.where import Where
 log = logging.getLogger("remine.sweep")
 
 
-@flow(name="sweep", flow_run_name="{sweep.name}", persist_result=False)
+@flow(name="sweep", flow_run_name="{sweep.name} sweep", persist_result=False)
 def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
     """Run every variant of a recipe as a run of `distill`; the table is written anew as each ends.
+
+    Args:
+        sweep: The recipe, and the settings that vary.
+        where: Machine, folder and precision; none of it changes what comes out beyond rounding.
 
     Returns:
         The folder with `table.csv` and `plot.svg`, `sweeps/NAME` beside the warehouse.
@@ -27,17 +31,18 @@ def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
     outcomes: list[Outcome] = []
     failed: dict[str, str] = {}
     folder = where.home / "sweeps" / sweep.name
-    for number, variant in enumerate(sweep.variants, 1):
-        log.info("variant %d of %d: %s", number, len(sweep.variants), variant.recipe.name)
+    variants, measure = sweep.variants, sweep.measure or sweep.recipe.evaluation.measure
+    for number, variant in enumerate(variants, 1):
+        log.info("variant %d of %d: %s", number, len(variants), variant.recipe.name)
         error = run_variant(variant, where)
         if error:
             failed[variant.recipe.name] = error
         else:
             outcomes.append(find_outcome(where, variant.recipe.name, variant.values))
-            write_sweep(outcomes, sweep.measure, folder)
+            write_sweep(outcomes, measure, folder)
     if failed:
         told = "\n".join(f"  {name}: {error}" for name, error in failed.items())
-        raise RuntimeError(f"{len(failed)} of {len(sweep.variants)} variants failed; the others are kept:\n{told}")
+        raise RuntimeError(f"{len(failed)} of {len(variants)} variants failed; the others are kept:\n{told}")
     return folder
 
 

@@ -27,7 +27,7 @@ def asked() -> Any:
 
 
 def test_every_flow_is_deployed_under_the_recipes_name(made: dict[str, Any]) -> None:
-    assert set(made) == {each.name for each in OFFERED} >= {"distill", "refresh", "score"}
+    assert set(made) == {each.name for each in OFFERED} == {"distill", "refresh", "score", "evaluate", "sweep"}
     assert {each.name for each in made.values()} == {"tiny"}
     assert all(each.description for each in made.values())
     assert {each.entrypoint for each in made.values()} == {f"{one.module}.{one.function}" for one in OFFERED}

@@ -52,7 +52,6 @@ def test_every_combination_is_a_variant_under_a_name_of_its_own(path: Path) -> N
     ]
     assert {variant.recipe.rounds for variant in found.variants} == {3}
     assert found.variants[1].recipe.name == "tiny-lr0.0001-minersstudent_bm25-policydrop"
-    assert found.measure == "nDCG@10"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,8 @@ def test_variants_share_what_they_have_in_common_and_stand_in_one_table(path: Pa
     table = pl.read_csv(folder / "table.csv")
     assert table["training.batch"].to_list() == [2, 8]
     assert table["run"].to_list() == [1, 2]
-    assert table["scored"].to_list()[0] > 0 == table["scored"].to_list()[1], "the second variant scores nothing"
+    first, second = table["scored"].to_list()
+    assert 0 <= 10 * second < first, "all that is new is what the other student finds for dev and test"
     assert {"chance", "base", "warm", "teacher", "round-1"} <= set(table.columns)
     assert table["warm"].n_unique() == 1
     text = (folder / "plot.svg").read_text("utf-8")
