@@ -11,7 +11,7 @@ from tasks.report.page import report_page, save_page
 from tasks.report.summary import Placed
 from warehouse.lookup import settings_of
 
-VERSION = 1
+VERSION = 2
 FILE = "report.html"
 
 
