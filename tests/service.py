@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.connection import fetch
+from flows.processes import started
 from warehouse.connect import Warehouse
 
 ROOT = Path(__file__).parents[1]
@@ -72,8 +73,9 @@ def wait(what: str, condition: Callable[[], Any], seconds: float) -> float:
 
 
 def training(home: Path, step: str = "warmup") -> bool:
-    """Whether a training of a step has begun and not ended."""
-    return bool(list((home / "data" / "artifacts" / step).glob("*.tmp-*")))
+    """Whether a training of a step goes on: a killed one leaves its folder, which is named after its process."""
+    folders = (home / "data" / "artifacts" / step).glob("*.tmp-*")
+    return any(started(int(path.name.rpartition("-")[2])) for path in folders)
 
 
 def url(home: Path) -> str:

@@ -47,7 +47,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     with transaction(connection):
         connection.execute(LEDGER)
         for version, file in missing.items():
-            log.info("%s: %s", path, file.stem)
+            log.info("%s: brought up to %s", path, file.stem)
             connection.execute(file.read_text("utf-8"))
             connection.execute("INSERT INTO schema_version VALUES (?, ?, NULL, now())", [version, file.stem])
         for statement in statements:

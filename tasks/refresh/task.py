@@ -17,7 +17,7 @@ def find_incumbent(run: Run, sections: dict[str, Any]) -> Before:
     from tasks.refresh.before import find_before
 
     before = find_before(run, sections)
-    log.info("In use: the student of run %d, by %s", before.run, before.student.path)
+    log.info("In use is the student of run %d, in %s", before.run, before.student.path)
     return before
 
 

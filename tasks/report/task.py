@@ -1,6 +1,7 @@
 """The step `report`."""
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 from tasks.promote.deciding import Contender
@@ -35,11 +36,11 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     summary = summarise(run, placed, winner[0].system, measure, people).with_page(written.file(FILE))
     show(summary, Console())
     log.info("%s The student is in %s.", summary.verdict, exported.path)
-    leave(summary, flow_picture(placed))
+    leave(run.recipe, summary, flow_picture(placed))
     return summary
 
 
-def leave(summary: "Summary", picture: str) -> None:
+def leave(recipe: str, summary: "Summary", picture: str) -> None:
     """Put the summary and a picture of the run beside the Prefect task run; nothing outside of one.
 
     A server that is away costs a warning, not the run.
@@ -53,14 +54,16 @@ def leave(summary: "Summary", picture: str) -> None:
     if TaskRunContext.get() is None:
         return
     try:
-        create_markdown_artifact(f"{as_markdown(summary)}\n{picture}", key="summary", description=summary.verdict)
+        create_markdown_artifact(
+            f"{as_markdown(summary)}\n{picture}", key=_key(f"{recipe} summary"), description=summary.verdict
+        )
         for table in summary.tables:
             if table.rows:
-                create_table_artifact(as_records(table), key=_key(table.title), description=table.title)
+                create_table_artifact(as_records(table), key=_key(f"{recipe} {table.title}"), description=table.title)
     except Exception as error:
         log.warning("the summary could not be left on the Prefect server: %s", error)
 
 
 def _key(title: str) -> str:
-    """A title as the key of a Prefect artifact: lower-case words with dashes."""
-    return "-".join(title.lower().split())
+    """A title as the key of a Prefect artifact: lower-case words with dashes; equal keys are one time line."""
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
