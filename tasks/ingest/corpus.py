@@ -16,7 +16,7 @@ from tasks.record import record, warehouse_of
 from tasks.refs import Artifact, Run
 from warehouse.load import load_corpus
 
-VERSION = 1
+VERSION = 2
 
 log = logging.getLogger("remine.ingest")
 
@@ -45,7 +45,7 @@ def make_corpus(root: Path, source: Source) -> Artifact:
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
 
     def build(folder: Path) -> dict[str, Any]:
-        corpus = assemble(collect(source, tables), source.dev_share)
+        corpus = assemble(collect(source, tables), source.dev_share, source.chunk)
         corpus.write(folder)
         return {"corpus": source.corpus, **corpus.facts}
 
@@ -61,7 +61,7 @@ def read_source(source: Source) -> Corpus:
     """
     source = source.resolved()
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
-    return assemble(collect(source, tables), source.dev_share)
+    return assemble(collect(source, tables), source.dev_share, source.chunk)
 
 
 def collect(source: Source, tables: Tables) -> Collection:
@@ -77,6 +77,8 @@ def collect(source: Source, tables: Tables) -> Collection:
 def _identity(source: Source) -> dict[str, Any]:
     """What of the settings changes the corpus. Which label file is which split is told by the inputs."""
     settings = {"kind": source.kind, "name": source.corpus, "dev_share": source.dev_share}
+    if source.chunk:
+        settings["chunk"] = source.chunk.model_dump()
     return settings if source.kind == "beir" else {**settings, "columns": source.columns.named()}
 
 

@@ -12,7 +12,7 @@ from tasks.artifacts import Artifact, make_artifact
 from tasks.denoise.blend import blended
 from tasks.evaluate.measures import mean_values, measure_queries
 from tasks.evaluate.ranking import rerank
-from tasks.evaluate.tables import read_judged
+from tasks.evaluate.tables import Judged, read_judged
 from tasks.refs import Blend, TeacherRef
 
 VERSION = 2
@@ -48,15 +48,15 @@ def calibration(
     (ranked, scored), (weights, measure) = evidence, how
 
     def build(folder: Path) -> Mapping[str, Any]:
-        judged = read_judged(corpus).splits["dev"]
+        whole = read_judged(corpus)
         depth = int(ranked.about()["settings"]["rerank_depth"])
-        of_dev = judged.select("query_hash").unique()
+        of_dev = whole.splits["dev"].select("query_hash").unique()
         ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(of_dev, on="query_hash", how="semi")
         logits = pl.read_parquet(scored.file("scores.parquet")).select(*KEYS, "logit")
         pairs = ranking.filter(pl.col("rank") <= depth).join(logits, on=KEYS, how="inner")
         pairs = pairs.rename({"score": "similarity"})
-        tried = {weight: _measured(ranking, pairs, judged, weight, depth)[measure] for weight in sorted(set(weights))}
-        return {"depth": depth, **_chosen(tried, pairs, judged)}
+        tried = {weight: _measured(ranking, pairs, whole, weight, depth)[measure] for weight in sorted(set(weights))}
+        return {"depth": depth, **_chosen(tried, pairs, whole)}
 
     named = {"weights": weights, "measure": measure}
     inputs = {
@@ -101,22 +101,24 @@ def platt(judgements: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple
 
 
 def _measured(
-    ranking: pl.DataFrame, pairs: pl.DataFrame, judged: pl.DataFrame, weight: float, depth: int
+    ranking: pl.DataFrame, pairs: pl.DataFrame, judged: Judged, weight: float, depth: int
 ) -> dict[str, float]:
     """Measures of re-ranking by one blend."""
     raw = pairs.select(KEYS).with_columns(judgement=blended(pairs, weight))
-    return mean_values(measure_queries(judged, rerank(ranking, raw, depth)))
+    again = judged.documents.ranked(rerank(ranking, raw, depth))
+    return mean_values(measure_queries(judged.splits["dev"], again))
 
 
-def _chosen(tried: Mapping[float, float], pairs: pl.DataFrame, judged: pl.DataFrame) -> dict[str, Any]:
+def _chosen(tried: Mapping[float, float], pairs: pl.DataFrame, judged: Judged) -> dict[str, Any]:
     """The share that did best, of equals the larger, and the probability of its judgement."""
     best = max(sorted(tried, reverse=True), key=lambda weight: round(tried[weight], 6))
     a, b = _fit(pairs, judged, best)
     return {"weight": best, "a": a, "b": b, "tried": {str(weight): value for weight, value in tried.items()}}
 
 
-def _fit(pairs: pl.DataFrame, judged: pl.DataFrame, weight: float) -> tuple[float, float]:
+def _fit(pairs: pl.DataFrame, judged: Judged, weight: float) -> tuple[float, float]:
     raw = blended(pairs, weight)
-    graded = pairs.select(KEYS).join(judged, on=KEYS, how="left", maintain_order="left")
-    relevant = graded["grade"].fill_null(0).to_numpy() > 0
+    right = judged.documents.passages_of(judged.splits["dev"].filter(pl.col("grade") > 0)).with_columns(right=True)
+    found = pairs.select(KEYS).join(right, on=KEYS, how="left", maintain_order="left")
+    relevant = found["right"].fill_null(False).to_numpy()
     return platt(raw.to_numpy(), relevant)
