@@ -16,6 +16,8 @@ Every arm writes its result into the home folder as it ends, and an interrupted 
 
 import argparse
 import json
+import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -40,6 +42,17 @@ POLICIES = [
     *(Denoising(policy="margin", margin=by) for by in (1.0, 3.0)),
     *(Denoising(policy="calibrated", quantile=at) for at in (0.1, 0.3, 0.5)),
 ]
+
+
+POLICY_COLUMNS = (
+    "policy and threshold",
+    "approved",
+    "precision",
+    "recall",
+    "negatives",
+    "false among them",
+    "queries without negatives",
+)
 
 
 def curve(relevant: pl.Series, score: pl.Series) -> dict[str, float]:
@@ -126,19 +139,20 @@ def share(part: pl.Series, whole: pl.Series) -> float:
 
 
 def table(name: str, told: dict[str, Any]) -> None:
-    """Print an arm."""
-    print(f"\n{name}: {told['seconds']:.0f} s")
-    for judge_name, row in told["judges"].items():
-        print(f"  {judge_name:42} AP {row['AP']:.3f}  " + "  ".join(f"{k} {row[k]:.3f}" for k in row if k[0] == "P"))
+    """Print an arm as the tables of docs/results.md."""
     first = next(iter(told["judges"].values()))
-    print(f"  {first['pairs']:,} candidates, {first['prior']:.3f} of them right")
+    print(f"\n**{name}**: {first['pairs']:,} candidates, {first['prior']:.3f} of them right; {told['seconds']:.0f} s\n")
+    print("| judge | average precision | precision at recall 0.2 | at recall 0.6 |\n|---|---|---|---|")
+    for judge_name, row in told["judges"].items():
+        print(f"| {judge_name} | {row['AP']:.3f} | {row['P at R=0.2']:.3f} | {row['P at R=0.6']:.3f} |")
+    if told["policies"]:
+        print(f"\n| {' | '.join(POLICY_COLUMNS)} |\n|{'---|' * len(POLICY_COLUMNS)}")
     for row in told["policies"]:
         named = ", ".join(f"{key} {value}" for key, value in row["settings"].items())
-        print(
-            f"  {named:44} approved {row['approved']:7,} (precision {row['precision']:.3f}, recall {row['recall']:.3f})"
-            f"  negatives {row['negatives']:7,} ({row['false among them']:.3f} false)"
-            f"  queries without {row['queries without']:.3f}"
-        )
+        shown = (row["precision"], row["recall"], row["false among them"], row["queries without"])
+        right, found, false, without = ("–" if math.isnan(value) else f"{value:.3f}" for value in shown)
+        print(f"| {named} | {row['approved']:,} | {right} | {found} | {row['negatives']:,} | {false} | {without} |")
+    sys.stdout.flush()
 
 
 def main() -> None:

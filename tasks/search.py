@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tasks.artifacts import Artifact
+from tasks.documents import Documents
 from tasks.refs import StudentRef, TeacherRef
 from tasks.score.stored import known_teacher
 from tasks.where import Where
@@ -64,7 +65,9 @@ def search(where: Where, text: str, k: int, recipe: str = "") -> pl.DataFrame:
     hits = [by_student(where, found.corpus, student, text, k) for student in found.students]
     if found.teacher is not None:
         union = pl.concat(hits)["row"].unique(maintain_order=True).to_list()
-        hits.append(by_teacher(found.teacher, runtime, text, passages[union].with_columns(row=pl.Series(union)), k))
+        shown = passages[union].with_columns(row=pl.Series(union))
+        judged = by_teacher(found.teacher, runtime, text, shown, len(union))
+        hits.append(_each_document_once(judged, passages["hash"], Documents.read(found.corpus), k))
     return describe(pl.concat(hits), passages, pl.read_parquet(found.corpus.file("passage_ids.parquet")))
 
 
@@ -92,19 +95,27 @@ def searchable(where: Where, recipe: str = "") -> Searchable:
 
 
 def by_student(where: Where, corpus: Artifact, student: StudentRef, text: str, k: int) -> pl.DataFrame:
-    """The first k passages by a student's similarity: `system, rank, row, score`."""
+    """The first k passages by a student's similarity, one of each document: `system, rank, row, score`."""
     import numpy as np
 
     from models.runtime import configure
     from models.student import Student
     from tasks.encode import encode_corpus
+    from tasks.evaluate.ranking import as_ranking
     from tasks.mine.search import top_k
 
     vectors = np.load(encode_corpus(where, corpus, student).file("passages.npy"), mmap_mode="r")
     runtime = configure(where.device, where.precision, where.threads)
     model = Student.load(student.path, runtime, trust_remote_code=student.trust_remote_code)
-    scores, rows = top_k(model.encode_queries([text]).vectors, vectors, k)
-    return _ranked(student.system, rows[0].tolist(), scores[0].tolist())
+    asked = model.encode_queries([text]).vectors
+    hashes = pl.read_parquet(corpus.file("passages.parquet"), columns=["hash"])["hash"].to_numpy()
+
+    def ask(queries: list[int], depth: int) -> pl.DataFrame:
+        return as_ranking(np.asarray(queries), hashes, *top_k(asked, vectors, depth))
+
+    found = Documents.read(corpus).retrieve(ask, [0], k)
+    rows = np.searchsorted(hashes, found["passage_hash"].to_numpy())
+    return _ranked(student.system, rows.tolist(), found["score"].to_list())
 
 
 def by_teacher(teacher: TeacherRef, runtime: "Runtime", text: str, passages: pl.DataFrame, k: int) -> pl.DataFrame:
@@ -119,6 +130,12 @@ def by_teacher(teacher: TeacherRef, runtime: "Runtime", text: str, passages: pl.
     logits = load_teacher(teacher, runtime).score(queries, pairs, None, lambda count: None).logits
     order = np.argsort(-logits, kind="stable")[:k]
     return _ranked("teacher", passages["row"].gather(order).to_list(), logits[order].tolist())
+
+
+def _each_document_once(hits: pl.DataFrame, hashes: pl.Series, documents: Documents, k: int) -> pl.DataFrame:
+    """Keep the first k of `system, rank, row, score`, of each document its best passage."""
+    named = hits.with_columns(query_hash=pl.lit(0, pl.Int64), passage_hash=hashes.gather(hits["row"]))
+    return documents.best(named, k).select(hits.columns)
 
 
 def describe(hits: pl.DataFrame, passages: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:

@@ -176,7 +176,7 @@ def test_duplicates_of_a_positive_and_the_query_itself_are_never_candidates(tmp_
     lists = mined_lists(artifact, passages)
     out = {"train one": {*PASSAGES[:2], *doubles}, "train two": {PASSAGES[0], doubles[0]}}
     assert lists == {text_hash(query): found for query, found in expected_lists(corpus, vectors, out).items()}
-    assert artifact.facts["excluded"] == {"positive": 3, "duplicate": 3, "own text": 1}
+    assert artifact.facts["excluded"] == {"positive": 3, "duplicate": 3, "own text": 1, "same document": 0}
     assert all(len(found) == len(set(found)) for found in lists.values())
 
 

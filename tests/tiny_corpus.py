@@ -32,7 +32,9 @@ def frames(passages: Sequence[str], queries: Mapping[str, str], labels: Sequence
     return {
         "passages": _texts(sorted(set(passages), key=text_hash)),
         "queries": _texts(asked).with_columns(split=splits),
-        "passage_ids": _ids("p", passages).with_columns(title=pl.lit("")).select("external_id", "title", "hash"),
+        "passage_ids": _ids("p", passages).select(
+            "external_id", pl.lit("").alias("title"), "hash", document="external_id"
+        ),
         "query_ids": _ids("q", list(queries)).with_columns(split=pl.Series(list(queries.values()), dtype=pl.String)),
         "labels": pl.DataFrame(
             {

@@ -81,8 +81,8 @@ def corpus(
     hashed = {name: text_hash(passage_text(*passages[name])) for name in passages}
     asked = {name: text_hash(queries[name][0]) for name in queries}
     frame(folder / "passages.parquet", sorted((text_hash(text), text) for text in texts), ("hash", "text"))
-    rows = [(name, title, hashed[name]) for name, (title, _) in passages.items()]
-    frame(folder / "passage_ids.parquet", rows, ("external_id", "title", "hash"))
+    rows = [(name, title, hashed[name], name) for name, (title, _) in passages.items()]
+    frame(folder / "passage_ids.parquet", rows, ("external_id", "title", "hash", "document"))
     rows = sorted((asked[name], text, split) for name, (text, split) in queries.items())
     frame(folder / "queries.parquet", rows, ("hash", "text", "split"))
     rows = [(name, asked[name], split) for name, (_, split) in queries.items()]

@@ -32,8 +32,8 @@ class Kept:
 KEPT = (
     Kept(
         "passage_ids",
-        ("external_id", "title", "passage_key"),
-        "SELECT i.external_id, i.title, d.passage_key FROM in_passage_ids AS i "
+        ("external_id", "title", "passage_key", "document"),
+        "SELECT i.external_id, i.title, d.passage_key, i.document FROM in_passage_ids AS i "
         "JOIN passages AS d ON d.text_hash = i.hash",
     ),
     Kept(
@@ -54,7 +54,7 @@ KEPT = (
 # Files of the artifact and the columns that are read, with their types: an empty file knows no types of its own.
 FILES = {
     "passages": {"hash": "BIGINT", "text": "VARCHAR"},
-    "passage_ids": {"external_id": "VARCHAR", "title": "VARCHAR", "hash": "BIGINT"},
+    "passage_ids": {"external_id": "VARCHAR", "title": "VARCHAR", "hash": "BIGINT", "document": "VARCHAR"},
     "queries": {"hash": "BIGINT", "text": "VARCHAR"},
     "query_ids": {"external_id": "VARCHAR", "hash": "BIGINT", "split": "VARCHAR"},
     "labels": {

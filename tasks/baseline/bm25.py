@@ -8,8 +8,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from tasks.documents import Documents
 from tasks.progress import Tick
 
+WHOLE = Documents(None)
 K1, B = 1.5, 0.75
 
 # Thai and Lao, Myanmar, Khmer, Hiragana and Katakana, Bopomofo, Han.
@@ -53,7 +55,9 @@ class Bm25:
         return best(self.index.get_scores_from_ids(tokens), depth) if tokens else best(np.empty(0), depth)
 
 
-def search_bm25(passages: pl.DataFrame, queries: pl.DataFrame, depth: int, tick: Tick) -> pl.DataFrame:
+def search_bm25(
+    passages: pl.DataFrame, queries: pl.DataFrame, depth: int, tick: Tick, documents: Documents = WHOLE
+) -> pl.DataFrame:
     """Rank passages for each query; a passage that shares no word with the query is not a hit.
 
     Equal scores are ordered by passage row, so the same corpus gives the same ranking.
@@ -63,15 +67,20 @@ def search_bm25(passages: pl.DataFrame, queries: pl.DataFrame, depth: int, tick:
         queries: `hash, text`.
         depth: Most hits per query.
         tick: Called with 1 after each query.
+        documents: Of a cut corpus: each is ranked by its best passage.
 
     Returns:
         `query_hash, passage_hash, rank, score`, in query order, then by rank.
     """
     index, hashes = Bm25(passages["text"]), passages["hash"].to_numpy()
-    found = []
-    for query_hash, text in queries.select("hash", "text").iter_rows():
-        rows, scores = index.search(text, depth)
-        found.append(_hits(query_hash, hashes[rows], scores))
+    texts, found = dict(queries.select("hash", "text").iter_rows()), []
+
+    def ask(asked: list[int], k: int) -> pl.DataFrame:
+        rows, scores = index.search(texts[asked[0]], k)
+        return _hits(asked[0], hashes[rows], scores)
+
+    for query_hash in queries["hash"]:
+        found.append(documents.retrieve(ask, [query_hash], depth))
         tick(1)
     return pl.concat([_hits(0, hashes[:0], np.empty(0)), *found])
 

@@ -49,7 +49,7 @@ def evaluate_bm25(root: Path, corpus: Artifact, depth: int, ignore_identical_ids
         passages = pl.read_parquet(corpus.file("passages.parquet"))
         queries = pl.read_parquet(corpus.file("queries.parquet")).filter(pl.col("hash").is_in(judged.queries))
         with progress("search with BM25", queries.height, "queries") as tick:
-            rank = partial(search_bm25, passages, queries, tick=tick)
+            rank = partial(search_bm25, passages, queries, tick=tick, documents=judged.documents)
             ranking = ranked_without_own(corpus, rank, depth) if ignore_identical_ids else rank(depth)
         return write_ranked(folder, "bm25", judged, ranking, depth)
 
@@ -73,7 +73,8 @@ def evaluate_hybrid(root: Path, corpus: Artifact, words: Artifact, vectors: Arti
     def build(folder: Path) -> Mapping[str, Any]:
         judged = read_judged(corpus)
         by_words, by_vectors = (pl.read_parquet(each.file("ranking.parquet")) for each in (words, vectors))
-        facts = write_ranked(folder, "hybrid", judged, fused(by_words, by_vectors, depth), depth)
+        ranking = fused(judged.documents.alike(by_words, by_vectors), by_vectors, depth)
+        facts = write_ranked(folder, "hybrid", judged, judged.documents.best(ranking, depth), depth)
         base, hybrid = (pl.read_parquet(path) for path in (vectors.file(QUERIES), folder / QUERIES))
         return {**facts, "warnings": before_tuning(corpus, base, hybrid) if "dev" in judged.splits else []}
 

@@ -44,7 +44,9 @@ def threshold_of(root: Path, corpus: Artifact, evaluated: Artifact) -> Artifact:
     system = str(evaluated.about()["settings"]["system"])
 
     def build(folder: Path) -> Mapping[str, Any]:
-        dev = read_judged(corpus).splits["dev"]
+        whole = read_judged(corpus)
+        right = whole.documents.passages_of(whole.splits["dev"].filter(pl.col("grade") > 0))
+        dev = right.with_columns(grade=pl.lit(1))
         asked = asked_twice(pl.read_parquet(evaluated.file("ranking.parquet")), dev)
         threshold = best_threshold(select(asked))
         told = None if threshold is None else told_by(decide(asked), threshold)

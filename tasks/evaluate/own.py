@@ -25,11 +25,7 @@ def ranked_without_own(corpus: Artifact, rank: Callable[[int], pl.DataFrame], de
 
 
 def own_passages(corpus: Artifact) -> pl.DataFrame:
-    """Pairs of texts that share an id: `query_hash, passage_hash`."""
-    queries, passages = (
-        pl.read_parquet(corpus.file(f"{kind}_ids.parquet"), columns=["external_id", "hash"]).rename(
-            {"hash": f"{kind}_hash"}
-        )
-        for kind in ("query", "passage")
-    )
-    return queries.join(passages, on="external_id").select(KEYS).unique()
+    """Queries and the passages of the document that has their id: `query_hash, passage_hash`."""
+    queries = pl.read_parquet(corpus.file("query_ids.parquet")).select(id="external_id", query_hash="hash")
+    passages = pl.read_parquet(corpus.file("passage_ids.parquet")).select(id="document", passage_hash="hash")
+    return queries.join(passages, on="id").select(KEYS).unique()

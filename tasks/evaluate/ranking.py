@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from tasks.artifacts import Artifact
+from tasks.documents import Documents
 from tasks.mine.search import top_k
 
 
@@ -11,6 +12,8 @@ def rank_by_vectors(
     corpus: Artifact, vectors: Artifact, queries: list[int], depth: int, dimension: int | None = None
 ) -> pl.DataFrame:
     """Rank all passages for some queries by the student's similarity; equal ones stay in the order of rows.
+
+    Of a corpus whose documents were cut, each document is ranked by its best passage.
 
     Args:
         corpus: The corpus that was encoded.
@@ -30,16 +33,34 @@ def rank_by_vectors(
     query_hashes = _hashes(corpus, "queries.parquet")
     passage_vectors = _vectors(vectors, "passages.npy", len(passage_hashes))
     query_vectors = _vectors(vectors, "queries.npy", len(query_hashes))
-    rows = np.searchsorted(query_hashes, np.asarray(queries, dtype=np.int64))
-    asked, shown = query_vectors[rows], passage_vectors
-    if dimension is not None:
-        asked, shown = (_shortened(each, dimension, vectors) for each in (asked, shown))
-    scores, found = top_k(asked, shown, depth)
-    kept = found.shape[1]
+    shown = passage_vectors if dimension is None else _shortened(passage_vectors, dimension, vectors)
+
+    def ask(hashes: list[int], k: int) -> pl.DataFrame:
+        rows = np.searchsorted(query_hashes, np.asarray(hashes, dtype=np.int64))
+        asked = query_vectors[rows]
+        scores, found = top_k(asked if dimension is None else _shortened(asked, dimension, vectors), shown, k)
+        return as_ranking(query_hashes[rows], passage_hashes, scores, found)
+
+    return Documents.read(corpus).retrieve(ask, queries, depth)
+
+
+def as_ranking(queries: np.ndarray, passages: np.ndarray, scores: np.ndarray, rows: np.ndarray) -> pl.DataFrame:
+    """Lay out what a search found as a ranking.
+
+    Args:
+        queries: Hashes of the queries, (Q,).
+        passages: Hashes of all passages, (P,).
+        scores: Best first, (Q, k).
+        rows: Rows of passages, (Q, k).
+
+    Returns:
+        `query_hash, passage_hash, rank, score`.
+    """
+    kept = rows.shape[1]
     return pl.DataFrame(
         {
-            "query_hash": np.repeat(query_hashes[rows], kept),
-            "passage_hash": passage_hashes[found.ravel()],
+            "query_hash": np.repeat(queries, kept),
+            "passage_hash": passages[rows.ravel()],
             "rank": np.tile(np.arange(1, kept + 1, dtype=np.int32), len(rows)),
             "score": scores.ravel().astype(np.float32),
         }

@@ -14,7 +14,7 @@ from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.tables import KEYS, read_judged, write_ranked
 from tasks.refs import TeacherRef
 
-VERSION = 2
+VERSION = 3
 
 
 def evaluate_student(

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from tasks.artifacts import Artifact
+from tasks.documents import Documents, read_judgements
 from tasks.evaluate.chance import chance_queries
 from tasks.evaluate.measures import judged_queries, mean_values, measure_queries
 
@@ -21,11 +22,13 @@ class Judged:
 
     Attributes:
         splits: Per split that has positives, `query_hash, passage_hash, grade` of its counted queries.
-        passages: How many distinct passages a ranking is chosen from.
+        passages: How many distinct passages a ranking is chosen from; of a cut corpus, how many documents.
+        documents: Which passages make up which document.
     """
 
     splits: Mapping[str, pl.DataFrame]
     passages: int
+    documents: Documents
 
     @property
     def queries(self) -> list[int]:
@@ -37,14 +40,17 @@ class Judged:
 def read_judged(corpus: Artifact) -> Judged:
     """Read the dev and test labels of a corpus; of one that is measured on alone, the labels of its one split.
 
+    Of a corpus that was cut they name documents.
+
     Raises:
         ValueError: A label names a query or passage that the corpus does not have, or no dev query has a
             positive, so that nothing could choose between two students.
     """
-    labels = pl.read_parquet(corpus.file("labels.parquet"))
+    labels, documents = read_judgements(corpus), Documents.read(corpus)
     passages = pl.read_parquet(corpus.file("passages.parquet"), columns=["hash"])
     queries = pl.read_parquet(corpus.file("queries.parquet"), columns=["hash"])
-    for column, known in (("query_hash", queries), ("passage_hash", passages)):
+    judgeable = passages if documents.parts is None else documents.parts.select(hash="document_hash")
+    for column, known in (("query_hash", queries), ("passage_hash", judgeable)):
         _check_known(corpus, labels, column, known)
     alone = corpus.facts.get("measured")
     found = {split: judged_queries(labels, split) for split in ((alone,) if alone else SPLITS)}
@@ -54,7 +60,7 @@ def read_judged(corpus: Artifact) -> Judged:
             f"{corpus.path}: no dev query has a positive label; without one, neither a checkpoint nor a student "
             "can be chosen"
         )
-    return Judged(splits, passages.height)
+    return Judged(splits, documents.count(passages.height), documents)
 
 
 def write_ranked(folder: Path, system: str, judged: Judged, ranking: pl.DataFrame, depth: int) -> dict[str, Any]:
@@ -64,7 +70,8 @@ def write_ranked(folder: Path, system: str, judged: Judged, ranking: pl.DataFram
         folder: Where the files go.
         system: Name of the system that made the ranking.
         judged: What is right.
-        ranking: `query_hash, passage_hash, rank, score`, ranks from 1 to `depth`.
+        ranking: `query_hash, passage_hash, rank, score`, ranks from 1 to `depth`; of a cut corpus, the best passage of
+            each document.
         depth: Length of the lists; chance is given the same.
 
     Returns:
@@ -72,7 +79,9 @@ def write_ranked(folder: Path, system: str, judged: Judged, ranking: pl.DataFram
     """
     ranking = ranking.sort("query_hash", "rank")
     ranking.write_parquet(folder / "ranking.parquet", compression="zstd")
-    per_query = {split: measure_queries(frame, ranking) for split, frame in judged.splits.items()}
+    per_query = {
+        split: measure_queries(frame, judged.documents.ranked(ranking)) for split, frame in judged.splits.items()
+    }
     return write_measured(folder, system, judged, per_query, depth)
 
 

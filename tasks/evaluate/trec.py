@@ -25,14 +25,17 @@ def write_trec(folder: Path, corpus: Artifact, evaluations: Iterable[Artifact]) 
     Raises:
         ValueError: An id holds a blank, which would make it two columns.
     """
-    queries, passages = (_first_ids(corpus, kind) for kind in ("query", "passage"))
+    whole = read_judged(corpus)
+    queries, passages = _first_ids(corpus, "query", "external_id"), _first_ids(corpus, "passage", "document")
+    if whole.documents.parts is not None:
+        passages = _documents(passages, whole.documents.parts)
     written = []
-    for split, judged in read_judged(corpus).splits.items():
+    for split, judged in whole.splits.items():
         rows = _named(judged, queries, passages).select("query", pl.lit("0").alias("zero"), "passage", "grade")
         written.append(_write(folder / f"qrels.{split}.trec", rows))
     for each in evaluations:
         system = str(each.facts["system"])
-        ranking = pl.read_parquet(each.file("ranking.parquet")).sort("query_hash", "rank")
+        ranking = whole.documents.ranked(pl.read_parquet(each.file("ranking.parquet")).sort("query_hash", "rank"))
         score = (pl.col("rank").max() + 1 - pl.col("rank")).alias("score")
         columns = (
             "query",
@@ -47,17 +50,24 @@ def write_trec(folder: Path, corpus: Artifact, evaluations: Iterable[Artifact]) 
     return written
 
 
-def _first_ids(corpus: Artifact, kind: str) -> pl.DataFrame:
-    """`KIND_hash, KIND`: the first external id of every text."""
-    ids = pl.read_parquet(corpus.file(f"{kind}_ids.parquet"), columns=["external_id", "hash"])
+def _first_ids(corpus: Artifact, kind: str, column: str) -> pl.DataFrame:
+    """`KIND_hash, KIND`: the first id of every text, and of a passage that of its document."""
+    ids = pl.read_parquet(corpus.file(f"{kind}_ids.parquet")).select(pl.col(column).alias(kind), "hash")
     first = ids.unique("hash", keep="first", maintain_order=True)
-    blank = first.filter(pl.col("external_id").str.contains(r"\s"))
+    blank = first.filter(pl.col(kind).str.contains(r"\s"))
     if blank.height:
         raise ValueError(
-            f"{blank.height} ids of a {kind} hold blanks (for example {blank['external_id'][0]!r}); in a TREC file "
+            f"{blank.height} ids of a {kind} hold blanks (for example {blank[kind][0]!r}); in a TREC file "
             "each would be two columns"
         )
-    return first.rename({"external_id": kind, "hash": f"{kind}_hash"})
+    return first.rename({"hash": f"{kind}_hash"})
+
+
+def _documents(passages: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
+    """The same of documents: the id that most of a document's passages have, since documents may share some."""
+    named = parts.join(passages, on="passage_hash").group_by("document_hash", "passage").len()
+    surest = named.sort("len", "passage", descending=[True, False]).unique("document_hash", keep="first")
+    return surest.select("passage", passage_hash="document_hash")
 
 
 def _named(rows: pl.DataFrame, queries: pl.DataFrame, passages: pl.DataFrame) -> pl.DataFrame:

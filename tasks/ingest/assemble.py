@@ -1,17 +1,18 @@
 """Turn a checked collection into the corpus: distinct texts by hash, their ids, labels and facts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tasks.ingest.checks import check
+from tasks.ingest.chunks import cut_passages, learnt_from
 from tasks.ingest.collection import PLACE, Collection
 from tasks.ingest.complaints import Complaints
 from tasks.ingest.scripts import script_shares
-from tasks.ingest.settings import SPLITS
+from tasks.ingest.settings import SPLITS, Chunk
 from tasks.ingest.splits import leak_notes, settle_splits
 from tasks.ingest.wording import counted
 from warehouse.texts import passage_text, text_hash
@@ -23,11 +24,15 @@ class Corpus:
 
     Attributes:
         passages: hash, text; one row per distinct text, sorted by hash.
-        passage_ids: external_id, title, hash; in the order of the file.
+        passage_ids: external_id, title, hash, document (the id in the source; another than the passage's own where
+            the document was cut); in the order of the file.
         queries: hash, text, split ("" where nothing of it is labelled); one row per distinct text, sorted by hash.
         query_ids: external_id, hash, split ("" where none of the id's labels stayed); in the order of the file.
-        labels: query_hash, passage_hash, grade, split, source; sorted.
+        labels: query_hash, passage_hash, grade, split, source; sorted. Of a cut corpus, passage_hash is the passage of
+            the labelled document that is learnt from.
         facts: Counts, shares of scripts, warnings.
+        documents: Of a cut corpus: document_hash, passage_hash, position; else None.
+        judgements: Of a cut corpus: the labels as they were given, passage_hash being the document's; else None.
     """
 
     passages: pl.DataFrame
@@ -36,21 +41,25 @@ class Corpus:
     query_ids: pl.DataFrame
     labels: pl.DataFrame
     facts: dict[str, Any]
+    documents: pl.DataFrame | None = None
+    judgements: pl.DataFrame | None = None
 
     def write(self, folder: Path) -> None:
-        """Write the five tables as Parquet files into an existing folder."""
-        for name in ("passages", "passage_ids", "queries", "query_ids", "labels"):
-            frame: pl.DataFrame = getattr(self, name)
-            frame.write_parquet(folder / f"{name}.parquet", compression="zstd")
+        """Write the tables there are as Parquet files into an existing folder."""
+        for name in ("passages", "passage_ids", "queries", "query_ids", "labels", "documents", "judgements"):
+            frame: pl.DataFrame | None = getattr(self, name)
+            if frame is not None:
+                frame.write_parquet(folder / f"{name}.parquet", compression="zstd")
 
 
-def assemble(collection: Collection, dev_share: float | None) -> Corpus:
-    """Check a collection and make the corpus of it.
+def assemble(collection: Collection, dev_share: float | None, chunk: Chunk | None = None) -> Corpus:
+    """Check a collection and make the corpus of it, its documents cut where that was asked for.
 
     Args:
         collection: What was read.
         dev_share: Share of train queries that become dev where there is none; None: nothing is trained, and every label
             stays in its split.
+        chunk: How long the passages are that documents are cut into; None: every document is one passage.
 
     Raises:
         CorpusError: The parts do not fit together, two texts share a hash, or a split that is needed is empty.
@@ -72,15 +81,39 @@ def assemble(collection: Collection, dev_share: float | None) -> Corpus:
     query_splits = labels.select(hash="query_hash", split="split").unique()
     corpus = Corpus(
         passages,
-        passage_ids.select("external_id", "title", "hash"),
+        passage_ids.select("external_id", "title", "hash", document="external_id"),
         _with_split(queries, query_splits, "hash").select("hash", "text", "split"),
         _with_split(query_ids, id_splits, "external_id").select("external_id", "hash", "split"),
         labels,
         {},
     )
+    if chunk:
+        corpus = _cut(corpus, collection.passages.with_columns(passage_ids["hash"]), chunk)
     notes = [*collection.notes, *_duplicate_notes(corpus), *notes, *merged, *leak_notes(labels)]
     corpus.facts.update(counts=_counts(corpus), scripts=script_shares(passages["text"]), warnings=notes)
     return corpus
+
+
+def _cut(corpus: Corpus, documents: pl.DataFrame, chunk: Chunk) -> Corpus:
+    """Replace documents by passages.
+
+    Args:
+        corpus: Of whole documents.
+        documents: `external_id, title, text, hash`; text without the title, hash of both.
+        chunk: How long passages are.
+    """
+    parts = cut_passages(documents, chunk)
+    texts = list(map(passage_text, parts["title"], parts["text"]))
+    parts = _named(parts.with_columns(pl.Series("text", texts, dtype=pl.String)))
+    inside = parts.rename({"hash": "passage_hash"}).unique(["document_hash", "passage_hash"], maintain_order=True)
+    return replace(
+        corpus,
+        passages=distinct(parts, "passage"),
+        passage_ids=parts.select("external_id", "title", "hash", "document"),
+        labels=learnt_from(corpus.labels, corpus.queries, inside),
+        documents=inside.select("document_hash", "passage_hash", "position").sort("document_hash", "position"),
+        judgements=corpus.labels,
+    )
 
 
 def distinct(texts: pl.DataFrame, role: str) -> pl.DataFrame:
@@ -135,7 +168,9 @@ def _duplicate_notes(corpus: Corpus) -> list[str]:
 
 def _counts(corpus: Corpus) -> dict[str, Any]:
     positive = corpus.labels.filter(pl.col("grade") > 0)
+    cut = {} if corpus.documents is None else {"documents": corpus.documents["document_hash"].n_unique()}
     return {
+        **cut,
         "passages": corpus.passages.height,
         "passage_ids": corpus.passage_ids.height,
         "duplicate_passages": corpus.passage_ids.height - corpus.passages.height,

@@ -20,7 +20,7 @@ from tasks.refs import Artifact, Run
 from warehouse.load import load_corpus
 from warehouse.lookup import ids_ever
 
-VERSION = 1
+VERSION = 2
 
 log = logging.getLogger("remine.ingest")
 
@@ -86,8 +86,8 @@ def read_source(source: Source) -> Corpus:
 
 def _assembled(source: Source, collection: Collection) -> Corpus:
     if isinstance(source, MeasuredSource):
-        return assemble(measured_alone(collection, source), None)
-    return assemble(collection, source.dev_share)
+        return assemble(measured_alone(collection, source), None, source.chunk)
+    return assemble(collection, source.dev_share, source.chunk)
 
 
 def collect(source: Source, tables: Tables) -> Collection:
@@ -105,6 +105,8 @@ def _identity(source: Source) -> dict[str, Any]:
     settings: dict[str, Any] = {"kind": source.kind, "name": source.corpus, "dev_share": source.dev_share}
     if isinstance(source, MeasuredSource):
         settings |= {"as_split": source.as_split, "labels": source.labels}
+    if source.chunk:
+        settings["chunk"] = source.chunk.model_dump()
     return settings if source.kind == "beir" else {**settings, "columns": source.columns.named()}
 
 

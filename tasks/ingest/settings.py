@@ -36,6 +36,26 @@ class Columns(Roles):
     passage_id: str = Field("", description="Column with the passage's id; without it the id is made from the text.")
 
 
+class Chunk(Settings):
+    """How documents are cut into passages.
+
+    Tokens are words, punctuation marks, and characters of scripts without spaces; a model's own tokens are about a
+    third more. Titles are not counted: every passage has its document's.
+    """
+
+    tokens: int = Field(180, ge=1, description="Most tokens of a passage, without the title.")
+    overlap: int = Field(30, ge=0, description="Tokens that a passage shares with the one before.")
+
+    @model_validator(mode="after")
+    def _moves_on(self) -> Self:
+        if self.overlap >= self.tokens:
+            raise ValueError(
+                f"an overlap of {self.overlap} tokens leaves nothing new in a passage of {self.tokens}; "
+                "the document would never end"
+            )
+        return self
+
+
 class Source(Settings):
     """A user's data: a BEIR folder, a pairs file, or a Hugging Face data set."""
 
@@ -50,6 +70,12 @@ class Source(Settings):
     columns: Columns = Field(Columns(), description="Pairs and data sets: which column is which.")
     config: str = Field("", description="Hugging Face: the configuration of the data set, where it has several.")
     dev_share: float = Field(0.2, gt=0, lt=1, description="Share of train queries that become dev where there is none.")
+
+    chunk: Chunk | None = Field(
+        None,
+        description="Cut documents into passages of so many tokens; labels stay on documents, and a document is found "
+        "by its best passage. Without it every text is one passage, and what a model can't read of it is cut off.",
+    )
 
     @model_validator(mode="after")
     def _splits_are_known(self) -> Self:

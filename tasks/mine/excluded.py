@@ -5,7 +5,7 @@ import unicodedata
 
 import polars as pl
 
-WHY = ("positive", "duplicate", "own text")
+WHY = ("positive", "duplicate", "own text", "same document")
 
 
 def plain_form(text: str) -> str:
@@ -49,8 +49,12 @@ def train_queries(
     return found.sort("hash").head(math.ceil(share * found.height)).sort("row")
 
 
-def excluded_rows(mined: pl.DataFrame, passages: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+def excluded_rows(
+    mined: pl.DataFrame, passages: pl.DataFrame, labels: pl.DataFrame, known: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Rows of passages that are out of the question: known positives, their duplicates, the query's own text.
+
+    Where documents were cut, so is every other passage of a document that is labelled a positive.
 
     A duplicate differs from the positive only in case, spacing or Unicode form.
 
@@ -58,9 +62,10 @@ def excluded_rows(mined: pl.DataFrame, passages: pl.DataFrame, labels: pl.DataFr
         mined: `row, hash, text` of the queries.
         passages: `hash, text`, row-aligned with the passage vectors.
         labels: `query_hash, passage_hash, grade, split`.
+        known: All passages of positive documents, `query_hash, passage_hash`; None where no document was cut.
 
     Returns:
-        `query_row, passage_row, why` (positive, duplicate or own text), each pair once.
+        `query_row, passage_row, why` (see WHY), each pair once.
     """
     plain = passages.with_row_index("passage_row").select(
         pl.col("passage_row").cast(pl.Int64), "hash", plain=_plain_forms(passages["text"])
@@ -70,14 +75,17 @@ def excluded_rows(mined: pl.DataFrame, passages: pl.DataFrame, labels: pl.DataFr
         .join(mined.select(query_row="row", query_hash="hash"), on="query_hash")
         .join(plain, left_on="passage_hash", right_on="hash")
     )
-    known = positives.select("query_row", "passage_row", why=pl.lit("positive"))
+    positive = positives.select("query_row", "passage_row", why=pl.lit("positive"))
     same = positives.select("query_row", "plain").join(plain, on="plain")
     own = mined.select(query_row="row", plain=_plain_forms(mined["text"])).join(plain, on="plain")
     duplicates = same.select("query_row", "passage_row", why=pl.lit("duplicate"))
     own_text = own.select("query_row", "passage_row", why=pl.lit("own text"))
-    return pl.concat([known, duplicates, own_text]).unique(
-        ["query_row", "passage_row"], keep="first", maintain_order=True
-    )
+    found = [positive, duplicates, own_text]
+    if known is not None:
+        inside = known.join(mined.select(query_row="row", query_hash="hash"), on="query_hash")
+        inside = inside.join(plain, left_on="passage_hash", right_on="hash")
+        found.append(inside.select("query_row", "passage_row", why=pl.lit("same document")))
+    return pl.concat(found).unique(["query_row", "passage_row"], keep="first", maintain_order=True)
 
 
 def _plain_forms(texts: pl.Series) -> pl.Series:

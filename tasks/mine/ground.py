@@ -8,6 +8,7 @@ import polars as pl
 
 from tasks.artifacts import Artifact
 from tasks.baseline.bm25 import Bm25
+from tasks.documents import known_passages
 from tasks.mine.excluded import excluded_rows, train_queries
 from tasks.mine.index import ApproximateIndex, recall
 from tasks.mine.mapped import Rows, Scores, products
@@ -25,6 +26,7 @@ class Ground:
         passages: `hash, text`, row-aligned with the vectors.
         queries: `hash, text, split`, row-aligned with the vectors.
         labels: `query_hash, passage_hash, grade, split`.
+        known: Every passage of every labelled positive: `query_hash, passage_hash`.
         mined: `row, hash, text` of the queries to mine for.
         vectors: The current student's query vectors (Q, d) and passage vectors (P, d).
     """
@@ -32,6 +34,7 @@ class Ground:
     passages: pl.DataFrame
     queries: pl.DataFrame
     labels: pl.DataFrame
+    known: pl.DataFrame
     mined: pl.DataFrame
     vectors: tuple[Scores, Scores]
 
@@ -44,12 +47,13 @@ class Ground:
         if not mined.height:
             raise ValueError(f"{corpus.path}: no train query has a positive label, so there is nothing to mine for")
         _check_scale(vectors, settings)
-        return cls(passages, queries, labels, mined, open_vectors(vectors, queries.height, passages.height))
+        opened = open_vectors(vectors, queries.height, passages.height)
+        return cls(passages, queries, labels, known_passages(corpus), mined, opened)
 
     @cached_property
     def excluded(self) -> pl.DataFrame:
         """What no list may hold: `query_row, passage_row, why`."""
-        return excluded_rows(self.mined, self.passages, self.labels)
+        return excluded_rows(self.mined, self.passages, self.labels, self.known)
 
     @cached_property
     def positives(self) -> pl.DataFrame:

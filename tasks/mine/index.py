@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from tasks.mine.mapped import Rows, Scores, let_go, read_block
-from tasks.mine.search import PASSAGE_BLOCK, check_finite, check_shapes, ordered, top_k
+from tasks.mine.order import ordered
+from tasks.mine.search import PASSAGE_BLOCK, check_finite, check_shapes, top_k
 from tasks.mine.settings import Index
 
 PER_CLUSTER = (39, 256)  # passages of a cluster that k-means needs (FAISS warns below) and reads at most

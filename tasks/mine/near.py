@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from tasks.mine.mapped import GATHERED, Rows, Scores, let_go, products
+from tasks.mine.mapped import GATHERED, Rows, Scores, let_go
 from tasks.mine.settings import Mining
 
 SLICE = 262_144  # rows of lists that are compared at once
@@ -50,19 +50,28 @@ class NearDuplicates:
 
     def _cosines(self, pairs: pl.DataFrame) -> Scores:
         left, right = (pairs[name].to_numpy() for name in ("passage_row", "positive_row"))
-        norms = self._lengths(left) * self._lengths(right)
-        found = products((self.passages, left), (self.passages, right))
+        # In the file's order, beside positives in memory: in any other, every pair would read a page of its own.
+        order = np.argsort(left, kind="stable")
+        positives, place = np.unique(right, return_inverse=True)
+        held = self._gathered(positives)
+        found, lengths = np.empty(len(left), np.float32), np.empty(len(left), np.float32)
+        for first in range(0, len(order), GATHERED):
+            part = order[first : first + GATHERED]
+            passages = np.asarray(self.passages[left[part]])
+            let_go(self.passages)
+            found[part] = np.einsum("nd,nd->n", passages, held[place[part]])
+            lengths[part] = np.sqrt(np.einsum("nd,nd->n", passages, passages))
+        norms = lengths * np.linalg.norm(held, axis=1)[place]
         cosines: Scores = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
         return cosines
 
-    def _lengths(self, rows: Rows) -> Scores:
-        distinct, back = np.unique(rows, return_inverse=True)
-        found = np.empty(len(distinct), np.float32)
-        for first in range(0, len(distinct), GATHERED):
-            part = slice(first, first + GATHERED)
-            found[part] = np.linalg.norm(self.passages[distinct[part]], axis=1)
+    def _gathered(self, rows: Rows) -> Scores:
+        """Vectors of ascending rows, (n, d), read in parts."""
+        held = np.empty((len(rows), self.passages.shape[1]), np.float32)
+        for first in range(0, len(rows), GATHERED):
+            held[first : first + GATHERED] = self.passages[rows[first : first + GATHERED]]
             let_go(self.passages)
-        return found[back]
+        return held
 
     def _overlap(self, left: int, right: int) -> float:
         one, other = self._words(left), self._words(right)

@@ -1,21 +1,30 @@
 """Exact search by inner product in bounded memory, with an order that is the same on every run."""
 
+from functools import cached_property
+
 import numpy as np
 import torch
+from torch import Tensor
 
+from models.runtime import native_bf16
 from tasks.mine.mapped import Rows, Scores, read_block
+from tasks.mine.order import NOTHING, Keys, finds_of, keys_of
+from tasks.mine.sieve import Lengths, Sieve
 
-QUERY_BLOCK = 256  # with a block of passages, 128 MB of products
-PASSAGE_BLOCK = 131_072
+QUERY_BLOCK = 256  # with a block of passages, 32 MB of bf16 products or 64 MB of float32 ones
+PASSAGE_BLOCK = 65_536
+WORTH = 64  # passages per passage wanted from which a rough sieve saves time
+PAIRS = 1024  # pairs scored at once: their vectors must stay in the processor's cache
 
 
 def top_k(queries: Scores, passages: Scores, k: int) -> tuple[Scores, Rows]:
     """Find the k passages with the greatest inner product for each query.
 
-    Ties go to the lower passage row, also at the end of the list, so the result doesn't depend on the
-    library's heap or on the sizes of blocks. Every block of passages is read once, searched for all queries, and
-    its finds are merged with those so far. Memory: one block (131,072 rows; vectors may be memory-mapped), its
-    products with 256 queries, and the results.
+    Ties go to the lower passage row, also at the end of the list, and a pair's score depends on its two vectors alone,
+    so the result doesn't depend on the sizes of blocks or on how the sieve was cut. Every block of passages is read
+    once and searched for all queries; what passes its sieve is scored in float32 and merged with the best so far.
+    Memory: one block (65,536 rows; vectors may be memory-mapped), half of it again as bf16, its products with 256
+    queries, and the results.
 
     Args:
         queries: Vectors, (Q, d), float32; already normalised where similarity is the cosine.
@@ -31,57 +40,77 @@ def top_k(queries: Scores, passages: Scores, k: int) -> tuple[Scores, Rows]:
     """
     check_shapes(queries, passages, k)
     check_finite("query", queries, 0)
-    wanted = min(k, len(passages))
-    scores = np.empty((len(queries), wanted), np.float32)
-    rows = np.empty((len(queries), wanted), np.int64)
-    held = 0
+    wanted, held = min(k, len(passages)), 0
+    keys = np.empty((len(queries), wanted), np.uint64)
     for first in range(0, len(passages), PASSAGE_BLOCK):
-        block = read_block(passages, first, first + PASSAGE_BLOCK)
-        check_finite("passage", block, first)
-        kept = min(wanted, held + len(block))
+        read = read_block(passages, first, first + PASSAGE_BLOCK)
+        check_finite("passage", read, first)
+        block, kept = Block(read, wanted), min(wanted, held + len(read))
         for start in range(0, len(queries), QUERY_BLOCK):
             part = slice(start, start + QUERY_BLOCK)
-            found = _search_block(np.ascontiguousarray(queries[part], np.float32), block, min(wanted, len(block)))
-            merged = _merged((scores[part, :held], rows[part, :held]), (found[0], found[1] + first), kept)
-            scores[part, :kept], rows[part, :kept] = merged
+            asked = np.require(queries[part], np.float32, ["C", "W"])
+            keys[part, :kept] = _better(keys[part, :held], block, torch.from_numpy(asked), first, kept)
         held = kept
-        del block  # before the next is read: one block is in memory at a time
-    return scores, rows
+        del block, read  # before the next is read: one block is in memory at a time
+    return finds_of(keys)
 
 
-def _merged(held: tuple[Scores, Rows], found: tuple[Scores, Rows], k: int) -> tuple[Scores, Rows]:
-    """The best k of what was held and what was found: (q, n) and (q, m) → (q, k)."""
-    if not held[0].shape[1]:
-        return found
-    return ordered(np.concatenate([held[0], found[0]], axis=1), np.concatenate([held[1], found[1]], axis=1), k)
+class Block:
+    """Passages in memory, behind a sieve of bf16 products where that is quick and worth it, and one of float32."""
+
+    def __init__(self, passages: Scores, wanted: int) -> None:
+        """Take vectors (P, d), float32, of which `wanted` are looked for at a time."""
+        self.passages, self.wanted = torch.from_numpy(np.require(passages, np.float32, ["C", "W"])), wanted
+        self.worth = len(passages) >= WORTH * wanted and native_bf16("cpu")
+
+    @cached_property
+    def rough(self) -> Sieve:
+        """The sieve that lets too much through."""
+        return Sieve(self.passages, torch.bfloat16)
+
+    @cached_property
+    def fine(self) -> Sieve:
+        """The sieve that lets hardly anything through that doesn't belong."""
+        return Sieve(self.passages, torch.float32)
+
+    def ask(self, queries: Tensor, floor: Lengths) -> tuple[Rows, Rows]:
+        """Pairs that can be among the first: query places and passage rows, by query; see `Sieve.passing`."""
+        if not self.worth:
+            return self.fine.passing(queries, self.wanted, floor)[:2]
+        places, rows, unable = self.rough.passing(queries, self.wanted, floor)
+        if not unable.any():
+            return places, rows
+        again = np.flatnonzero(unable)
+        more, found = self.fine.passing(queries[torch.from_numpy(again)], self.wanted, floor[again])[:2]
+        places, rows = np.concatenate([places, again[more]]), np.concatenate([rows, found])
+        order = np.argsort(places, kind="stable")
+        return places[order], rows[order]
+
+    def scores(self, queries: Tensor, places: Rows, rows: Rows) -> Scores:
+        """Inner products of pairs, (n,): a pair's is the same whatever else it is computed with."""
+        found = torch.empty(len(places))
+        left, right = torch.empty(2, PAIRS, queries.shape[1])
+        for first in range(0, len(places), PAIRS):
+            of_queries, of_passages = (torch.from_numpy(each[first : first + PAIRS]) for each in (places, rows))
+            size = len(of_queries)
+            torch.index_select(queries, 0, of_queries, out=left[:size])
+            torch.index_select(self.passages, 0, of_passages, out=right[:size])
+            torch.sum(left[:size].mul_(right[:size]), dim=1, out=found[first : first + size])
+        return found.numpy()
 
 
-def _search_block(queries: Scores, passages: Scores, k: int) -> tuple[Scores, Rows]:
-    """Search one block; where the k-th and the next score tie, look further until the tie ends."""
-    depth = min(k + 1, len(passages))
-    found, ids = _knn(queries, passages, depth)
-    scores, rows = ordered(found, ids, k)
-    open_ = np.flatnonzero(found[:, -1] == found[:, k - 1])
-    while depth < len(passages) and len(open_):
-        depth = min(2 * depth, len(passages))
-        found, ids = _knn(np.ascontiguousarray(queries[open_]), passages, depth)
-        scores[open_], rows[open_] = ordered(found, ids, k)
-        open_ = open_[found[:, -1] == found[:, k - 1]]
-    return scores, rows
-
-
-def _knn(queries: Scores, passages: Scores, k: int) -> tuple[Scores, Rows]:
-    """The k greatest inner products by torch; see benchmarks/mining.py for FAISS's exact search beside it."""
-    writable = [np.require(vectors, np.float32, ["C", "W"]) for vectors in (queries, passages)]
-    products = torch.from_numpy(writable[0]) @ torch.from_numpy(writable[1]).T
-    scores, rows = torch.topk(products, k, dim=1)
-    return scores.numpy(), rows.numpy()
-
-
-def ordered(scores: Scores, rows: Rows, k: int) -> tuple[Scores, Rows]:
-    """Sort each query's finds by (score descending, row) and keep k: (q, n) → (q, k)."""
-    order = np.lexsort((rows, -scores), axis=1)[:, :k]
-    return np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+def _better(held: Keys, block: Block, queries: Tensor, first: int, k: int) -> Keys:
+    """The best k of what was held, (q, n), and what a block has, whose first row is `first`: (q, k)."""
+    full = held.shape[1] == block.wanted
+    floor = finds_of(held[:, -1])[0] if full else np.full(len(queries), -np.inf)
+    places, rows = block.ask(queries, floor.astype(np.float64))
+    found = keys_of(block.scores(queries, places, rows), rows + first)
+    counts = np.bincount(places, minlength=len(queries))
+    table = np.full((len(queries), held.shape[1] + counts.max(initial=0)), NOTHING)
+    table[:, : held.shape[1]] = held
+    table[places, held.shape[1] + np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)] = found
+    table.sort(axis=1)
+    return table[:, :k]
 
 
 def check_shapes(queries: Scores, passages: Scores, k: int) -> None:

@@ -1,6 +1,7 @@
 """Calibrating a teacher on dev: how much of it goes into the blend, and what its judgement means as a probability."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tasks.denoise.blend import blended
 from tasks.evaluate.halves import chosen_by, select
 from tasks.evaluate.measures import mean_values, measure_queries
 from tasks.evaluate.ranking import rerank
-from tasks.evaluate.tables import read_judged
+from tasks.evaluate.tables import Judged, read_judged
 from tasks.refs import Blend, TeacherRef
 
 VERSION = 2
@@ -49,9 +50,10 @@ def calibration(
     (ranked, scored), (weights, measure) = evidence, how
 
     def build(folder: Path) -> Mapping[str, Any]:
-        judged = select(read_judged(corpus).splits["dev"])
+        whole = read_judged(corpus)
+        judged = replace(whole, splits={"dev": select(whole.splits["dev"])})
         depth = int(ranked.about()["settings"]["rerank_depth"])
-        of_dev = judged.select("query_hash").unique()
+        of_dev = judged.splits["dev"].select("query_hash").unique()
         ranking = pl.read_parquet(ranked.file("ranking.parquet")).join(of_dev, on="query_hash", how="semi")
         logits = pl.read_parquet(scored.file("scores.parquet")).select(*KEYS, "logit")
         pairs = ranking.filter(pl.col("rank") <= depth).join(logits, on=KEYS, how="inner")
@@ -114,22 +116,24 @@ def refuse_upside_down(teacher: TeacherRef) -> None:
 
 
 def _measured(
-    ranking: pl.DataFrame, pairs: pl.DataFrame, judged: pl.DataFrame, weight: float, depth: int
+    ranking: pl.DataFrame, pairs: pl.DataFrame, judged: Judged, weight: float, depth: int
 ) -> dict[str, float]:
     """Measures of re-ranking by one blend."""
     raw = pairs.select(KEYS).with_columns(judgement=blended(pairs, weight))
-    return mean_values(measure_queries(judged, rerank(ranking, raw, depth)))
+    again = judged.documents.ranked(rerank(ranking, raw, depth))
+    return mean_values(measure_queries(judged.splits["dev"], again))
 
 
-def _chosen(tried: Mapping[float, float], pairs: pl.DataFrame, judged: pl.DataFrame) -> dict[str, Any]:
+def _chosen(tried: Mapping[float, float], pairs: pl.DataFrame, judged: Judged) -> dict[str, Any]:
     """The share that did best, of equals the larger, and the probability of its judgement."""
     best = max(sorted(tried, reverse=True), key=lambda weight: round(tried[weight], 6))
     a, b = _fit(pairs, judged, best)
     return {"weight": best, "a": a, "b": b, "tried": {str(weight): value for weight, value in tried.items()}}
 
 
-def _fit(pairs: pl.DataFrame, judged: pl.DataFrame, weight: float) -> tuple[float, float]:
+def _fit(pairs: pl.DataFrame, judged: Judged, weight: float) -> tuple[float, float]:
     raw = blended(pairs, weight)
-    graded = pairs.select(KEYS).join(judged, on=KEYS, how="left", maintain_order="left")
-    relevant = graded["grade"].fill_null(0).to_numpy() > 0
+    right = judged.documents.passages_of(judged.splits["dev"].filter(pl.col("grade") > 0)).with_columns(right=True)
+    found = pairs.select(KEYS).join(right, on=KEYS, how="left", maintain_order="left")
+    relevant = found["right"].fill_null(False).to_numpy()
     return platt(raw.to_numpy(), relevant)

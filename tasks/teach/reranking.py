@@ -25,7 +25,8 @@ def rerank_measure(
         most: Dev queries looked at; those with the smallest hashes.
         batch_tokens: Padded tokens per inference batch; None takes what suits the device.
     """
-    judged = select(read_judged(corpus).splits["dev"])
+    whole = read_judged(corpus)
+    judged = select(whole.splits["dev"])
     queries = judged["query_hash"].unique().sort().head(most)
     judged = judged.filter(pl.col("query_hash").is_in(queries.implode()))
     depth = int(ranked.about()["settings"]["rerank_depth"])
@@ -36,7 +37,8 @@ def rerank_measure(
     def evaluate(teacher: Teacher) -> float:
         scores = teacher.score(texts, batch_tokens)
         judged_pairs = top.select(KEYS).with_columns(judgement=pl.Series(scores.logits))
-        return mean_values(measure_queries(judged, rerank(ranking, judged_pairs, depth)))[measure]
+        again = whole.documents.ranked(rerank(ranking, judged_pairs, depth))
+        return mean_values(measure_queries(judged, again))[measure]
 
     return evaluate
 

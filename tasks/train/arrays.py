@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from models.lists import Role, TrainingLists
 from models.student import Student
 from tasks.artifacts import Artifact
+from tasks.documents import known_passages
 
 KEYS = ["query_hash", "passage_hash"]
 
@@ -101,8 +102,9 @@ def _there(pairs: pl.DataFrame, texts: Texts) -> pl.DataFrame:
 
 
 def positive_pairs(corpus: Artifact) -> pl.DataFrame:
-    """Every labelled positive of a train query: `query_hash, passage_hash`."""
-    return labelled_lists(corpus).select(KEYS)
+    """Every labelled positive of a train query, with all passages of its document: `query_hash, passage_hash`."""
+    known = known_passages(corpus).join(labelled_lists(corpus), on="query_hash", how="semi")
+    return pl.concat([labelled_lists(corpus).select(KEYS), known.select(KEYS)]).unique(maintain_order=True)
 
 
 def pair_keys(texts: Texts, pairs: pl.DataFrame) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from models.student import Student
 from tasks.artifacts import Artifact
 from tasks.evaluate.halves import select
 from tasks.evaluate.measures import mean_values, measure_queries
+from tasks.evaluate.ranking import as_ranking
 from tasks.evaluate.tables import read_judged
 from tasks.mine.search import top_k
 from tasks.train.arrays import Texts
@@ -25,23 +26,23 @@ def dev_measure(corpus: Artifact, measure: str, batch_tokens: int | None) -> Cal
         batch_tokens: Padded tokens per inference batch; None takes what suits the device.
     """
     texts = Texts.read(corpus)
-    judged = select(read_judged(corpus).splits["dev"])
+    whole = read_judged(corpus)
+    judged = select(whole.splits["dev"])
     hashes = judged["query_hash"].unique().sort()
     queries = texts.queries["text"].gather(texts.query_rows(hashes)).to_list()
-    passages = looked_at(texts.passages, judged)
+    passages = looked_at(texts.passages, whole.documents.passages_of(judged))
 
     def evaluate(student: Student) -> float:
         of_queries = student.encode_queries(queries, batch_tokens, None).vectors
         of_passages = student.encode_passages(passages["text"].to_list(), batch_tokens, None).vectors
-        _, rows = top_k(of_queries, of_passages, 100)
-        ranking = pl.DataFrame(
-            {
-                "query_hash": np.repeat(hashes.to_numpy(), rows.shape[1]),
-                "passage_hash": passages["hash"].to_numpy()[rows.ravel()],
-                "rank": np.tile(np.arange(1, rows.shape[1] + 1, dtype=np.int32), len(rows)),
-            }
-        )
-        return mean_values(measure_queries(judged, ranking))[measure]
+
+        def ask(asked: list[int], k: int) -> pl.DataFrame:
+            place = np.searchsorted(hashes.to_numpy(), asked)
+            found = top_k(of_queries[place], of_passages, k)
+            return as_ranking(np.asarray(asked), passages["hash"].to_numpy(), *found)
+
+        ranking = whole.documents.retrieve(ask, hashes.to_list(), 100)
+        return mean_values(measure_queries(judged, whole.documents.ranked(ranking)))[measure]
 
     return evaluate
 
@@ -51,7 +52,7 @@ def looked_at(passages: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         passages: `hash, text`.
-        judged: `query_hash, passage_hash, grade` of dev.
+        judged: `query_hash, passage_hash` of dev.
     """
     if passages.height <= MOST_PASSAGES:
         return passages

@@ -58,7 +58,8 @@ COMMENT ON COLUMN queries.text IS 'Query as the models see it; no prompt.';
 
 COMMENT ON TABLE passage_ids IS 'What passages are called in each corpus; several ids may share a text. Closed, never deleted.';
 COMMENT ON COLUMN passage_ids.corpus IS 'Name of the corpus.';
-COMMENT ON COLUMN passage_ids.external_id IS 'Id in the source.';
+COMMENT ON COLUMN passage_ids.external_id IS 'Id in the source; of a part of a document that was cut, the document''s id, # and the number of the part.';
+COMMENT ON COLUMN passage_ids.document IS 'Id of the document in the source; the same as external_id where it was not cut.';
 COMMENT ON COLUMN passage_ids.title IS 'Title in the source; empty where it has none.';
 COMMENT ON COLUMN passage_ids.passage_key IS 'Key in passages.';
 COMMENT ON COLUMN passage_ids.shown IS 'True for the one id per corpus and text that views show: the smallest open one, else the last closed.';
