@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from command import Remine, Told
+from command import Remine, Told, process
 from scoring_bench import PASSAGES, QUERIES, open_bench
 
 from tasks.refs import TeacherRef
@@ -95,6 +95,7 @@ def logits(teacher: Path, pairs: list[tuple[str, str]]) -> np.ndarray:
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pairs", "suffix"),
     [*((by_text, name) for name in (".jsonl", ".csv", ".tsv", ".parquet")), *((by_id, name) for name in WRITERS)],
@@ -118,6 +119,7 @@ def test_every_format_is_scored_and_comes_back(
     assert quality(Warehouse(folder / "warehouse.duckdb")).is_empty()
 
 
+@pytest.mark.slow
 def test_the_question_that_is_printed_finds_the_scores(
     score: Callable[..., Told], remine: Remine, folder: Path
 ) -> None:
@@ -142,9 +144,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_done_is_said_before_anything_is_begun(
-    score: Callable[..., Told], folder: Path, fault: str
-) -> None:
+def test_what_cannot_be_done_is_said_before_anything_is_begun(remine: Remine, folder: Path, fault: str) -> None:
     """An hour of scoring for a file that then cannot be written."""
     arguments, sentence = REFUSED[fault]
     by_text().write_csv(folder / "pairs.csv")
@@ -152,27 +152,34 @@ def test_what_cannot_be_done_is_said_before_anything_is_begun(
         (folder / name).mkdir(exist_ok=True)
     (folder / "pairs.txt").touch()
     before = run_rows(Warehouse(folder / "warehouse.duckdb")).height
-    told = score(*([] if "--pairs" in arguments else ["--pairs", "pairs.csv"]), *arguments)
+    pairs = [] if "--pairs" in arguments else ["--pairs", "pairs.csv"]
+    told = remine("score", "--teacher", "no/such/teacher", *pairs, *arguments, cwd=folder)
     assert told.returncode == 1 and sentence in told.stderr
     assert "Traceback" not in told.stderr and "not foreseen" not in told.stderr
     assert run_rows(Warehouse(folder / "warehouse.duckdb")).height == before
+    assert not (folder / ".prefect").exists()
 
 
-def test_more_tokens_than_the_model_has_positions_are_refused_before_any_shard(
-    score: Callable[..., Told], folder: Path
+FAILED = {
+    "more tokens than positions": (
+        ["--max-length", "500"],
+        "inputs may have 500 tokens, and the model has 64 positions; longer ones would fail",
+    ),
+    "no teacher": (["--teacher", "no/such/teacher"], "model 'no/such/teacher': there is no such folder"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAILED)
+def test_a_teacher_that_cannot_score_is_one_sentence_and_no_shard(
+    server: str, folder: Path, tiny_teacher: Path, fault: str
 ) -> None:
     """Every text that is short enough would be scored, and the first long one fail its shard."""
+    arguments, sentence = FAILED[fault]
     by_text().write_csv(folder / "pairs.csv")
-    told = score("--pairs", "pairs.csv", "--max-length", "500", "--out", "scores.csv")
-    assert told.returncode == 1
-    assert "inputs may have 500 tokens, and the model has 64 positions" in told.stderr
-    assert "shard" not in told.stderr and "Traceback" not in told.stderr
+    asked = ("score", "--pairs", "pairs.csv", "--out", "x.csv", "--teacher", str(tiny_teacher), *HERE, *arguments)
+    told = process(*asked, cwd=folder, PREFECT_API_URL=server)
+    assert told.returncode == 1 and f"remine: {sentence}" in told.stderr.replace(f"{tiny_teacher}: ", "")
+    assert "shard" not in told.stderr and "Traceback" not in told.stderr and "foreseen" not in told.stderr
     assert not list((folder / "data" / "artifacts" / "shards").rglob("*.parquet"))
-    assert not (folder / "scores.csv").exists()
-
-
-def test_a_teacher_that_is_nowhere_is_one_sentence(score: Callable[..., Told], folder: Path) -> None:
-    by_text().write_csv(folder / "pairs.csv")
-    told = score("--pairs", "pairs.csv", "--teacher", "no/such/teacher")
-    assert told.returncode == 1 and "model 'no/such/teacher': there is no such folder" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert not (folder / "x.csv").exists()
