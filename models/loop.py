@@ -15,8 +15,9 @@ from models.fitting import Descend, Plan, Tick, Trained, Work, fit
 from models.lists import Batch, TrainingLists
 from models.lora import Lora, adapted
 from models.objectives import READS_TEACHER, Scored, Term, mixed
+from models.routes import Side
 from models.scales import scale_warnings
-from models.student import Side, Student
+from models.student import Student
 
 logger = logging.getLogger(__name__)
 
