@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import multiprocessing
+from torch.multiprocessing.spawn import spawn
 
 from models.runtime import settled_device
 from models.team import Team
@@ -41,12 +42,12 @@ def in_crew(size: int, device: str, work: Callable[[Team, Tick], Result], tick: 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    context: Any = multiprocessing.spawn(  # type: ignore[attr-defined, no-untyped-call]
+    context: Any = spawn(  # type: ignore[no-untyped-call]
         _member, args=(size, port, device, work, heard), nprocs=size, join=False
     )
     try:
-        result: Result = _hear(heard, context, tick)
-        return result
+        made: Result = _hear(heard, context, tick)
+        return made
     finally:
         for process in context.processes:
             process.terminate()

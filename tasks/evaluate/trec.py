@@ -26,9 +26,10 @@ def write_trec(folder: Path, corpus: Artifact, evaluations: Iterable[Artifact]) 
         ValueError: An id holds a blank, which would make it two columns.
     """
     whole = read_judged(corpus)
-    queries, passages = _first_ids(corpus, "query", "external_id"), _first_ids(corpus, "passage", "document")
-    if whole.documents.parts is not None:
-        passages = _documents(passages, whole.documents.parts)
+    parts, queries = whole.documents.parts, _first_ids(corpus, "query", "external_id")
+    passages = _first_ids(corpus, "passage", "external_id" if parts is None else "document")
+    if parts is not None:
+        passages = _documents(passages, parts)
     written = []
     for split, judged in whole.splits.items():
         rows = _named(judged, queries, passages).select("query", pl.lit("0").alias("zero"), "passage", "grade")

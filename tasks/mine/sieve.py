@@ -116,9 +116,10 @@ class Sieve:
         """What a product is off by at most from the score in float32, (q,); beside rounding, both sum d terms."""
         longest, farthest = self.passages.lengths.max(), self.passages.off.max()
         summing = 2 * asked.vectors.shape[1] * UNIT32
-        return 1.001 * (
+        error: Lengths = 1.001 * (
             asked.off * longest + (asked.lengths + asked.off) * farthest + summing * asked.lengths * longest
         )
+        return error
 
     def _threshold(self, least: Lengths) -> npt.NDArray[np.int16] | Scores:
         """The least comparable number that a product of at least `least` can be rounded to, (q,)."""
