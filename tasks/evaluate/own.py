@@ -18,8 +18,8 @@ def ranked_without_own(corpus: Artifact, rank: Callable[[int], pl.DataFrame], de
         depth: Passages kept per query.
     """
     own = own_passages(corpus)
-    most = own.group_by("query_hash").len()["len"].max() if own.height else 0
-    left = rank(depth + int(most or 0)).join(own, on=KEYS, how="anti", maintain_order="left")  # type: ignore[call-overload]
+    most = max(own.group_by("query_hash").len()["len"].to_list(), default=0)
+    left = rank(depth + most).join(own, on=KEYS, how="anti", maintain_order="left")
     again = pl.col("rank").rank("ordinal").over("query_hash").cast(pl.Int32)
     return left.with_columns(rank=again).filter(pl.col("rank") <= depth)
 

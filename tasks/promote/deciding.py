@@ -88,7 +88,8 @@ def _write_decision(
     from tasks.evaluate.paired import compare
 
     dev = [pl.read_parquet(each.measured.file(VALUES)).filter(pl.col("split") == "dev") for each in both]
-    found = compare(*map(deciding, dev), "dev", measure, settings.seed)
+    old, new = map(deciding, dev)
+    found = compare(old, new, "dev", measure, settings.seed)
     guard = _guarded(both, settings, measure)
     is_better = found.difference > 0 and (settings.rule == "better" or found.p < settings.level)
     promoted = is_better and guard.get("guard_passed", True)
@@ -129,7 +130,8 @@ def _guarded(both: tuple[Contender, Contender], settings: Promotion, measure: st
             f"promotion.guard is {settings.guard!r}, and of {both[0].student.system} and {both[1].student.system} only "
             f"{len(paths)} were measured on it; nobody would know what the new student forgets"
         )
-    found = compare(*map(pl.read_parquet, paths), "guard", measure, settings.seed)
+    old, new = (pl.read_parquet(path) for path in paths)
+    found = compare(old, new, "guard", measure, settings.seed)
     return {
         **{f"guard_{name}": value for name, value in asdict(found).items()},
         "guard_tolerance": settings.guard_tolerance,
