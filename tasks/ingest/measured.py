@@ -19,7 +19,8 @@ def measured_alone(collection: Collection, source: MeasuredSource) -> Collection
     """
     rows = collection.judgements
     positive = set(rows.filter(pl.col("grade") > 0)["split"].replace("", "train").to_list())
-    chosen: str = source.labels or next((split for split in LOOKED_FOR if split in positive), "")
+    first = [split for split in LOOKED_FOR if split in positive]
+    chosen: str = source.labels or (first[0] if first else "")
     if not positive or (chosen and chosen not in positive):
         there = ", ".join(sorted(positive)) or "none"
         raise CorpusError(
