@@ -30,7 +30,7 @@ def deployments(recipe: Recipe, where: Where, cron: str, timezone: str, schedule
     Raises:
         ValueError: Cron or time zone cannot be read.
     """
-    from prefect.flows import EntrypointType
+    from prefect.types.entrypoint import EntrypointType
 
     schedule = _schedule(cron, timezone) if cron else None
     return [
@@ -68,7 +68,8 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
         for each in OFFERED
     ]
     document = {"name": "remine", "pull": [], "deployments": made}
-    return HEAD + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    told: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    return HEAD + told
 
 
 def _schedule(cron: str, timezone: str) -> Any:

@@ -57,7 +57,7 @@ def _crash(flow_run: UUID) -> None:
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
     from prefect.states import Crashed
 
-    gone = Crashed(message="Its process is gone; what it had finished is kept.")
+    gone: Any = Crashed(message="Its process is gone; what it had finished is kept.")
     with get_client(sync_client=True) as client:
         found = client.read_flow_run(flow_run)
         if found.state is not None and found.state.is_final():

@@ -104,7 +104,7 @@ def find_before(run: Run, sections: Mapping[str, Any]) -> Before:
         miners=_miners(warehouse, made, mined, int(named["run"]), trusted),
         judged=tuple(judged[:MOST_EARLIER]),
         corpus=then.of("ingest")[-1],
-        reviewed=said_of((then.of("review") or [None])[-1]),
+        reviewed=said_of(next(reversed(then.of("review")), None)),
     )
 
 
@@ -148,7 +148,7 @@ def _last_round(made: Made, named: Mapping[str, Any]) -> tuple[Artifact, list[Ar
     of_round = re.fullmatch(r"round-(\d+)", named["system"])
     if of_round:
         number = int(of_round[1])
-        (trained,) = made.of("train", number)[-1:] or [None]
+        trained = next(reversed(made.of("train", number)), None)
         if trained is not None:
             inputs = trained.about()["inputs"]
             back = [name for name in inputs if name.startswith("judged ")]
