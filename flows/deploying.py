@@ -68,8 +68,8 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
         for each in OFFERED
     ]
     document = {"name": "remine", "pull": [], "deployments": made}
-    made_of: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
-    return HEAD + made_of
+    told: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    return HEAD + told
 
 
 def _schedule(cron: str, timezone: str) -> Any:

@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,18 +13,28 @@ from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile
 from flows.cli.run import default_recipe
 from flows.cli.terminal import prepare_logs, quieten_logs, say, stoppable
 
+if TYPE_CHECKING:
+    from flows.recipe import Recipe
+    from tasks.where import Where
+
+
+Cron = Annotated[
+    str, typer.Option("--cron", help="When to run by itself, as cron writes it; none: only when somebody asks.")
+]
+Timezone = Annotated[str, typer.Option("--timezone", help="Whose clock cron reads, as in Europe/Berlin.")]
+Scheduled = Annotated[Literal["refresh", "distill"], typer.Option("--flow", help="What runs at that time.")]
+Yaml = Annotated[
+    Path | None,
+    typer.Option("--yaml", dir_okay=False, help="Write a prefect.yaml for `prefect deploy` instead of serving."),
+]
+
 
 def serve(
     recipe: RecipeFile = None,
-    cron: Annotated[
-        str, typer.Option("--cron", help="When to run by itself, as cron writes it; none: only when somebody asks.")
-    ] = "",
-    timezone: Annotated[str, typer.Option("--timezone", help="Whose clock cron reads, as in Europe/Berlin.")] = "UTC",
-    flow: Annotated[Literal["refresh", "distill"], typer.Option("--flow", help="What runs at that time.")] = "refresh",
-    yaml: Annotated[
-        Path | None,
-        typer.Option("--yaml", dir_okay=False, help="Write a prefect.yaml for `prefect deploy` instead of serving."),
-    ] = None,
+    cron: Cron = "",
+    timezone: Timezone = "UTC",
+    flow: Scheduled = "refresh",
+    yaml: Yaml = None,
     settings: Changes = None,
     home: Home = HERE,
     device: Device = "auto",
@@ -41,18 +51,23 @@ def serve(
     path = recipe or default_recipe()
     prepare_logs()
     from flows.recipe import load_recipe
-    from flows.server import connect
     from tasks.where import Where
 
     loaded = load_recipe(path, settings or [])
+    where = Where(home=home if yaml else home.resolve(), device=device, threads=threads, precision=precision)
     if yaml is not None:
         from flows.deploying import as_yaml
 
-        where = Where(home=home, device=device, threads=threads, precision=precision)
         yaml.write_text(as_yaml(loaded, where, cron, timezone, flow), "utf-8")
         say(f"Wrote {yaml}; its first lines say how it is used.")
         return
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    _serve(loaded, where, cron, timezone, flow)
+
+
+def _serve(recipe: "Recipe", where: "Where", cron: str, timezone: str, flow: str) -> None:
+    """Deploy to the server that is configured, or to one of our own, and wait for work until a signal comes."""
+    from flows.server import connect
+
     where.home.mkdir(parents=True, exist_ok=True)
     with suppress(KeyboardInterrupt), stoppable():
         connection = connect(where.home)
@@ -60,7 +75,7 @@ def serve(
         from flows.deploying import deployments
         from flows.deploying import serve as serve_all
 
-        made = deployments(loaded, where, cron, timezone, flow)
+        made = deployments(recipe, where, cron, timezone, flow)
         quieten_logs("--debug" in sys.argv)
         connection.wait_ready(say)
         os.environ["PREFECT_API_URL"] = connection.url  # for the processes of its runs

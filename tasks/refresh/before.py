@@ -108,7 +108,7 @@ def find_before(run: Run, sections: Mapping[str, Any]) -> Before:
         miners=_miners(warehouse, made, mined, int(named["run"]), trusted),
         judged=tuple(judged[:MOST_EARLIER]),
         corpus=then.of("ingest")[-1],
-        reviewed=said_of(next(iter(then.of("review")[-1:]), None)),
+        reviewed=said_of(next(reversed(then.of("review")), None)),
     )
 
 
@@ -152,7 +152,7 @@ def _last_round(made: Made, named: Mapping[str, Any]) -> tuple[Artifact, list[Ar
     of_round = re.fullmatch(r"round-(\d+)", named["system"])
     if of_round:
         number = int(of_round[1])
-        trained = next(iter(made.of("train", number)[-1:]), None)
+        trained = next(reversed(made.of("train", number)), None)
         if trained is not None:
             inputs = trained.about()["inputs"]
             back = [name for name in inputs if name.startswith("judged ")]
