@@ -1,5 +1,8 @@
 """Students with a tower for queries and one for passages (a Router of sentence-transformers)."""
 
+import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +79,6 @@ def test_each_side_has_its_own_vectors_and_the_librarys(folder: Path) -> None:
 def test_both_towers_learn_and_what_is_saved_is_what_was_trained(
     folder: Path, tmp_path: Path, precision: str, cache: bool
 ) -> None:
-    from dataclasses import replace
-
     student = Student.load(folder, Runtime("cpu", precision, 1))  # type: ignore[arg-type]
     before = student.state()
     plan = replace(PLAN, terms=KL, cache=cache, patience=0)
@@ -96,6 +97,12 @@ def test_a_fingerprint_tells_the_towers_apart(folder: Path, tmp_path: Path) -> N
     """Pitfall 1: vectors of one model served under the name of another."""
     swapped = two(tmp_path / "swapped", 2, 1)
     assert fingerprint_folder(folder) != fingerprint_folder(swapped)
+    renamed = Path(shutil.copytree(folder, tmp_path / "renamed"))
+    router = json.loads((renamed / "router_config.json").read_text())
+    other = {"query": "document", "document": "query"}
+    router["structure"] = {other[route]: names for route, names in router["structure"].items()}
+    (renamed / "router_config.json").write_text(json.dumps(router))
+    assert fingerprint_folder(renamed) != fingerprint_folder(folder)
     student = Student.load(folder, FP32)
     student.save(tmp_path / "again")
     assert fingerprint_folder(tmp_path / "again") == fingerprint_folder(folder)
