@@ -45,7 +45,7 @@ def make_corpus(root: Path, source: Source) -> Artifact:
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
 
     def build(folder: Path) -> dict[str, Any]:
-        corpus = assemble(collect(source, tables), source.dev_share, source.chunk)
+        corpus = assemble(collect(source, tables), source.dev_share, source.chunk, source.pairs)
         corpus.write(folder)
         return {"corpus": source.corpus, **corpus.facts}
 
@@ -61,14 +61,14 @@ def read_source(source: Source) -> Corpus:
     """
     source = source.resolved()
     tables = load_tables(source.path, source.config) if source.kind == "huggingface" else {}
-    return assemble(collect(source, tables), source.dev_share, source.chunk)
+    return assemble(collect(source, tables), source.dev_share, source.chunk, source.pairs)
 
 
 def collect(source: Source, tables: Tables) -> Collection:
     """Read a source of a known kind; `tables` holds the loaded data set where it is one."""
     path = Path(source.path).expanduser()
     if source.kind == "beir":
-        return read_beir(path, source.qrels)
+        return read_beir(path, source.qrels, bare=source.pairs is not None)
     if source.kind == "pairs":
         return read_pairs(path, source.columns)
     return read_tables(source.path, tables, source.columns)
@@ -79,6 +79,8 @@ def _identity(source: Source) -> dict[str, Any]:
     settings = {"kind": source.kind, "name": source.corpus, "dev_share": source.dev_share}
     if source.chunk:
         settings["chunk"] = source.chunk.model_dump()
+    if source.pairs:
+        settings["pairs"] = source.pairs
     return settings if source.kind == "beir" else {**settings, "columns": source.columns.named()}
 
 
@@ -87,7 +89,7 @@ def _inputs(source: Source, tables: Tables) -> dict[str, str]:
     if source.kind == "huggingface":
         return {"rows": tables_fingerprint(tables, source.columns)}
     if source.kind == "beir":
-        files = beir_files(path, source.qrels)
+        files = beir_files(path, source.qrels, bare=source.pairs is not None)
     else:
         files = {file.name if split else "pairs": file for file, split in pair_files(path)}
     return {role: file_fingerprint(file) for role, file in files.items()}
