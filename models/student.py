@@ -77,20 +77,15 @@ class Student(Wrapped):
             trust_remote_code: Run Python code that the folder brings.
 
         Raises:
-            ValueError: The folder's model cannot be a student: another similarity than cosine or dot,
-                preprocessing other than plain tokenisation, code of its own without trust; or it has fewer
-                positions than the maximum length.
+            ValueError: The folder's model cannot be a student: another similarity than cosine or dot, preprocessing
+                other than plain tokenisation, code of its own without trust, fewer positions than the length.
         """
         from sentence_transformers import SentenceTransformer
 
         refuse_pickles(path)
         with quiet():
-            model = SentenceTransformer(
-                str(path),
-                device=runtime.device,
-                trust_remote_code=trust_remote_code,
-                local_files_only=True,
-            ).float()
+            local: Any = {"device": runtime.device, "local_files_only": True}
+            model = SentenceTransformer(str(path), trust_remote_code=trust_remote_code, **local).float()
         model.eval()  # the library evaluates its modules only
         refuse_unfit(path, model)
         student = cls(with_normalize(model), runtime)

@@ -56,12 +56,15 @@ class TeachingLists:
         passages: Texts of the whole corpus, by passage row.
         positives: Passage rows of each query's positives, at least one.
         hard: Passage rows of each query's hard negatives (no positives among them); may be empty.
+        barred: Passage rows of each query that are right as well and not learnt from: never drawn at random. Empty
+            where there are none of any query.
     """
 
     queries: Sequence[str]
     passages: Sequence[str]
     positives: Sequence[Rows]
     hard: Sequence[Rows]
+    barred: Sequence[Rows] = ()
 
     def __post_init__(self) -> None:
         if not len(self.queries) == len(self.positives) == len(self.hard):
@@ -85,7 +88,7 @@ class TeachingLists:
             for text in texts:
                 encoded = text.encode("utf-8")
                 hasher.update(len(encoded).to_bytes(8, "little") + encoded)
-        for rows in (*self.positives, *self.hard):
+        for rows in (*self.positives, *self.hard, *self.barred):
             hasher.update(len(rows).to_bytes(8, "little") + np.asarray(rows, dtype=np.int64).tobytes())
         return hasher.hexdigest()
 
@@ -112,7 +115,8 @@ class TeachingLists:
         positives, hard = self.positives[number], self.hard[number]
         wanted = int(generator.binomial(plan.length - 1, plan.random_share))
         picked = generator.choice(hard, min(plan.length - 1 - wanted, len(hard)), replace=False)
-        taken = np.concatenate([positives, picked])
+        barred = self.barred[number] if self.barred else positives[:0]
+        taken = np.concatenate([positives, barred, picked])
         free = len(self.passages) - len(taken)
         # enough draws that `wanted` are left when those taken are struck out
         some = generator.choice(len(self.passages), min(wanted, free) + len(taken), replace=False, shuffle=True)

@@ -1,6 +1,5 @@
 """`remine clean`: what no kept run refers to goes, and nothing else."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from tasks.refs import Run
 from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
+from warehouse.promotions import add_promotion
 
 
 def begun(home: Path) -> Run:
@@ -75,16 +75,19 @@ def test_of_older_runs_goes_what_newer_ones_do_not_come_from(three: dict[str, Ar
 
 
 def test_the_student_in_use_and_what_it_came_from_stay(three: dict[str, Artifact], tmp_path: Path) -> None:
-    current = tmp_path / "data/artifacts/current/nightly.json"
-    current.parent.mkdir()
-    student = {"path": str(three["train 1"].path / "model"), "evaluation": str(tmp_path), "run": 1}
-    used = {"path": str(three["train 2"].path / "model"), "evaluation": str(tmp_path), "run": 2}
-    current.write_text(json.dumps({**used, "previous": [student]}))
-    assert unused(Where(home=tmp_path), 1).folders == []
-    current.write_text(json.dumps({**student, "run": 3, "previous": []}))
+    promote(tmp_path, 3, three["train 1"])
     gone = unused(Where(home=tmp_path), 1).folders
     assert set(gone) >= paths(three["train 2"], three["corpus 2"], three["mined 2"])
     assert not set(gone) & paths(three["train 1"], three["corpus 1"])
+    promote(tmp_path, 2, three["train 2"])
+    assert unused(Where(home=tmp_path), 1).folders == [], "the one before can be gone back to"
+
+
+def promote(home: Path, run: int, trained: Artifact) -> None:
+    """Enter a student as the one in use."""
+    student = {"system": "warm", "fingerprint": trained.fingerprint, "path": str(trained.path / "model")}
+    decided = {"run_id": run, "trust_remote_code": False, "evaluation": str(home), "made_by": "run", "why": "better"}
+    add_promotion(Warehouse(home / "warehouse.duckdb"), "nightly", {**student, **decided, "who": "somebody"})
 
 
 def test_a_run_that_did_not_end_can_still_go_on(three: dict[str, Artifact], tmp_path: Path) -> None:

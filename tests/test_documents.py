@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from models.teaching import TeacherPlan
 from tasks.artifacts import Artifact, make_artifact
 from tasks.baseline.systems import evaluate_bm25, evaluate_hybrid
 from tasks.documents import Documents, known_passages
@@ -25,6 +26,7 @@ from tasks.ingest.settings import Chunk, Source
 from tasks.mine.miners import Miner, Miners
 from tasks.mine.mining import mine_candidates
 from tasks.mine.settings import Mining
+from tasks.teach.labels import Material
 from tasks.train.arrays import labelled_lists, positive_pairs
 from warehouse.texts import text_hash
 
@@ -127,6 +129,21 @@ def test_no_part_of_a_positive_document_is_a_negative(corpus: Artifact, tmp_path
         for pair in whole
         if pair[0] in {text_hash(text) for text, (split, _) in QUERIES.items() if split == "train"}
     }
+
+
+def test_no_teacher_is_shown_another_part_of_the_right_document_as_wrong(corpus: Artifact, tmp_path: Path) -> None:
+    """Drawn from the whole corpus, some would be; the teacher would be told that half of an answer is wrong."""
+    miner = Miner(system="base", vectors=vectors(tmp_path, corpus))
+    mined = mine_candidates(tmp_path / "artifacts", corpus, Miners.first(miner, miner), Mining(depth=12, last_rank=12))
+    asked = [text for text, (split, _) in QUERIES.items() if split == "train"]
+    lists = Material.read(corpus, mined).lists(pl.Series([text_hash(text) for text in asked]))
+    plan = TeacherPlan(steps=1, batch=2, length=9, random_share=1.0)
+    texts = dict(pl.read_parquet(corpus.file("passages.parquet")).iter_rows())
+    right = {(asked, texts[passage]) for asked in asked for query, passage in known_passages(corpus).iter_rows()
+             if query == text_hash(asked)}  # fmt: skip
+    drawn = [pair for step in range(20) for pair in lists.draw(plan, step).pairs]
+    assert len(drawn) > 20 * 2 * 5
+    assert len({pair for pair in drawn if pair in right}) == len(asked)  # what is learnt from, and nothing beside it
 
 
 def test_a_document_stands_where_its_best_passage_stands() -> None:

@@ -130,7 +130,9 @@ def test_bm25_and_students_leave_own_passages_out(tmp_path: Path) -> None:
     ids = pl.read_parquet(corpus.file("passage_ids.parquet"))
     own = pl.read_parquet(corpus.file("queries.parquet"))["hash"][0]
     names = [("q0" if each == own else "p1") for each in ids["hash"]]
-    ids.with_columns(external_id=pl.Series(names)).write_parquet(corpus.path / "passage_ids.parquet")
+    ids.with_columns(external_id=pl.Series(names), document=pl.Series(names)).write_parquet(
+        corpus.path / "passage_ids.parquet"
+    )
     vectors = write_vectors(tmp_path, corpus, {"red cat": [1.0, 0.0], "blue dog": [0.5, 0.5]})
     for ignored, expected in ((False, 2), (True, 1)):
         settings = Evaluation(ignore_identical_ids=ignored)

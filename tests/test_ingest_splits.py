@@ -77,7 +77,7 @@ def test_unlabelled_queries_stay_without_a_split(tmp_path: Path) -> None:
 
 def many(number: int) -> pl.DataFrame:
     hashes = pl.Series("query_hash", [text_hash(f"query {n}") for n in range(number)], dtype=pl.Int64)
-    return pl.DataFrame([hashes]).with_columns(split=pl.lit(""), grade=pl.lit(1, pl.Int32))
+    return pl.DataFrame([hashes]).with_columns(split=pl.lit(""), grade=pl.lit(1, pl.Int32), source=pl.lit("given"))
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])

@@ -89,6 +89,14 @@ def test_the_rough_sieve_lets_few_through_and_says_where_it_cannot_tell() -> Non
     assert Sieve(same, torch.bfloat16).passing(same[:3], 100, nothing[:3])[2].all()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_lengths_beyond_float32_lose_nothing(dtype: torch.dtype) -> None:
+    """Infinite bounds compare with nothing, and the search would be left with too few passages."""
+    passages = torch.from_numpy(drawn(500, 8, 0)) * 3e38
+    places, _, unable = Sieve(passages, dtype).passing(torch.from_numpy(drawn(3, 8, 1)) * 3e38, 5, np.full(3, -np.inf))
+    assert unable.all() or (np.bincount(places, minlength=3) == 500).all()
+
+
 def test_a_known_score_keeps_out_what_cannot_reach_it() -> None:
     """Later blocks of a large corpus have to cost little more than their products."""
     queries, passages = (torch.from_numpy(drawn(rows, 384, rows)) for rows in (50, 20_000))

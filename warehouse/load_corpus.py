@@ -80,7 +80,8 @@ def load_corpus(
         wh: The warehouse.
         run_id: The run.
         corpus_name: Name of the corpus.
-        folder: Holds passages, passage_ids, queries, query_ids and labels as Parquet.
+        folder: Holds passages, passage_ids, queries, query_ids and labels as Parquet; of a cut corpus, documents and
+            judgements too.
         artifact_fingerprint: The ingest artifact.
 
     Returns:
@@ -95,6 +96,7 @@ def load_corpus(
         if _newest(con, corpus_name) == (artifact_fingerprint,):
             return _nothing()
         _stage(con, folder, FILES)
+        _label_parts(con, folder)
         _check_texts(con, folder)
         _check_rows(con, folder)
         counts = {f"{kind}_new": _add_texts(con, kind) for kind in TEXTS}
@@ -148,6 +150,21 @@ def _stage(con: duckdb.DuckDBPyConnection, folder: Path, files: Iterable[str]) -
             con.execute(f"CREATE OR REPLACE TEMP TABLE in_{name} AS SELECT {listed} FROM read_parquet(?)", [str(file)])
         except duckdb.BinderException as error:
             raise WarehouseError(f"{file}: needs the columns {', '.join(columns)}; {error}") from error
+
+
+def _label_parts(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Label every passage of a labelled document, where documents were cut: whichever of them is found, it is right.
+
+    The artifact's own labels name the one passage that a student learns from.
+    """
+    files = [folder / "judgements.parquet", folder / "documents.parquet"]
+    if all(file.exists() for file in files):
+        con.execute(
+            "CREATE OR REPLACE TEMP TABLE in_labels AS SELECT j.query_hash, d.passage_hash, "
+            "CAST(max(j.grade) AS INTEGER) AS grade, j.split, j.source FROM read_parquet(?) AS j "
+            "JOIN read_parquet(?) AS d ON d.document_hash = j.passage_hash GROUP BY ALL",
+            [str(file) for file in files],
+        )
 
 
 def _check_texts(con: duckdb.DuckDBPyConnection, folder: Path) -> None:

@@ -53,7 +53,7 @@ def _export_other(where: Where, made: pl.DataFrame, decision: dict[str, Any]) ->
     from warehouse.queries import leaderboard
 
     warehouse, run = warehouse_of(where), Run(id=decision["run_id"], recipe=decision["recipe"], where=where)
-    student = StudentRef(**{name: decision[name] for name in StudentRef.model_fields})
+    student = StudentRef(**{name: decision[name] for name in StudentRef.model_fields if name in decision})
     if not student.path.exists():
         raise FileNotFoundError(f"{student.path}: the folder of {student.system}, which is in use, is gone")
     corpus = _made(made, "ingest")

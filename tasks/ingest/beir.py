@@ -15,13 +15,14 @@ HEADER = ("query-id", "corpus-id", "score")
 DEFAULT_SPLITS = ("train", "dev", "test")  # read where they are there
 
 
-def beir_files(folder: Path, qrels: Mapping[str, str], trains: bool = True) -> dict[str, Path]:
+def beir_files(folder: Path, qrels: Mapping[str, str], trains: bool = True, bare: bool = False) -> dict[str, Path]:
     """Find the files of a BEIR folder by role: corpus, queries and a label file per split.
 
     Args:
         folder: The BEIR folder.
         qrels: File per split, relative to the folder or to its `qrels`; "" leaves the split out.
         trains: Whether labels of train have to be there; without, any label file will do.
+        bare: The corpus alone will do; queries and labels are taken where they are there.
 
     Raises:
         FileNotFoundError: A file that must be there is not; the message names all of them.
@@ -36,6 +37,8 @@ def beir_files(folder: Path, qrels: Mapping[str, str], trains: bool = True) -> d
             files[split] = standard
     if len(files) == 2:
         files["test"] = folder / "qrels" / "test.tsv"
+    if bare:
+        files = {role: file for role, file in files.items() if role == "corpus" or qrels.get(role) or file.is_file()}
     missing = [str(path) for path in files.values() if not path.is_file()]
     if missing:
         raise FileNotFoundError(
@@ -51,17 +54,17 @@ def unused_labels(folder: Path, files: Mapping[str, Path]) -> list[str]:
     return [item.name for item in sorted((folder / "qrels").glob("*.tsv")) if item.resolve() not in used]
 
 
-def read_beir(folder: Path, qrels: Mapping[str, str], trains: bool = True) -> Collection:
-    """Read a BEIR folder.
+def read_beir(folder: Path, qrels: Mapping[str, str], trains: bool = True, bare: bool = False) -> Collection:
+    """Read a BEIR folder; with `bare`, of the corpus alone where there is no more.
 
     Raises:
         FileNotFoundError: A file is missing.
         CorpusError: Lines are malformed, ids or texts are missing, or grades are not whole numbers.
     """
-    files = beir_files(folder, qrels, trains)
+    files = beir_files(folder, qrels, trains, bare)
     complaints = Complaints()
     passages = list(_texts(files["corpus"], complaints, titled=True))
-    queries = list(_texts(files["queries"], complaints, titled=False))
+    queries = list(_texts(files["queries"], complaints, titled=False)) if "queries" in files else []
     judgements = [row for split in SPLITS if split in files for row in _judgements(files[split], split, complaints)]
     complaints.refuse()
     unused = unused_labels(folder, files)

@@ -27,12 +27,12 @@ def cut(text: str, chunk: Chunk) -> list[str]:
     return [text[spans[start][0] : spans[min(start + chunk.tokens, len(spans)) - 1][1]] for start in starts]
 
 
-def cut_passages(documents: pl.DataFrame, chunk: Chunk) -> pl.DataFrame:
+def cut_passages(documents: pl.DataFrame, chunk: Chunk | None) -> pl.DataFrame:
     """Cut documents; one that is cut becomes passages with ids of their own, ID#1, ID#2 and so on.
 
     Args:
         documents: `external_id, title, text, hash, …`; text without the title.
-        chunk: How long.
+        chunk: How long; None: every document is one passage.
 
     Returns:
         `external_id, title, text, document, document_hash, position, …`, in the order of the documents; positions from
@@ -41,7 +41,7 @@ def cut_passages(documents: pl.DataFrame, chunk: Chunk) -> pl.DataFrame:
     Raises:
         CorpusError: A document has the id that a part of another one would get.
     """
-    pieces = [cut(text, chunk) for text in documents["text"]]
+    pieces = [cut(text, chunk) if chunk else [text] for text in documents["text"]]
     parts = documents.rename({"external_id": "document", "hash": "document_hash"}).with_columns(
         text=pl.Series(pieces, dtype=pl.List(pl.String))
     )
@@ -72,15 +72,20 @@ def learnt_from(labels: pl.DataFrame, queries: pl.DataFrame, parts: pl.DataFrame
     Returns:
         The labels, with passage_hash the passage's; where two documents share it, the higher grade counts.
     """
-    words = {name: frozenset(tokenize(text)) for name, text in parts.select("passage_hash", "text").iter_rows()}
+    several = parts.filter(pl.len().over("document_hash") > 1)
+    words = {name: frozenset(tokenize(text)) for name, text in several.select("passage_hash", "text").iter_rows()}
     counts = Counter(word for each in words.values() for word in each)
     weight = {word: math.log(1 + len(words) / count) for word, count in counts.items()}
-    asked = {name: frozenset(tokenize(text)) for name, text in queries.select("hash", "text").iter_rows()}
+    asked = dict(queries.select("hash", "text").iter_rows())
     ordered = parts.sort("position", maintain_order=True).group_by("document_hash", maintain_order=True)
     inside: dict[int, Sequence[int]] = dict(ordered.agg("passage_hash").iter_rows())
     found = []
     for query, document in labels.select("query_hash", "passage_hash").iter_rows():
-        shared = [sum(weight[word] for word in sorted(asked[query] & words[each])) for each in inside[document]]
-        found.append(inside[document][shared.index(max(shared))])
+        best = inside[document][0]
+        if len(inside[document]) > 1:
+            of_query = sorted(set(tokenize(asked[query])))
+            shared = [sum(weight[word] for word in of_query if word in words[each]) for each in inside[document]]
+            best = inside[document][shared.index(max(shared))]
+        found.append(best)
     named = labels.with_columns(passage_hash=pl.Series(found, dtype=pl.Int64)).sort("grade", descending=True)
     return named.unique(["query_hash", "passage_hash"], keep="first").sort("query_hash", "passage_hash")

@@ -67,7 +67,8 @@ def make_corpus(root: Path, source: Source, had: Once | None = None) -> Artifact
         corpus = _assembled(source, collection)
         corpus.write(folder)
         measured = {"measured": source.as_split} if isinstance(source, MeasuredSource) else {}
-        return {"corpus": source.corpus, "retired": retired, **corpus.facts, **measured}
+        gone = {"retired": retired} if retired else {}
+        return {"corpus": source.corpus, **corpus.facts, **measured, **gone}
 
     return make_artifact(root, "ingest", VERSION, _identity(source), _inputs(source, tables), build)
 
@@ -87,14 +88,14 @@ def read_source(source: Source) -> Corpus:
 def _assembled(source: Source, collection: Collection) -> Corpus:
     if isinstance(source, MeasuredSource):
         return assemble(measured_alone(collection, source), None, source.chunk)
-    return assemble(collection, source.dev_share, source.chunk)
+    return assemble(collection, source.dev_share, source.chunk, source.pairs)
 
 
 def collect(source: Source, tables: Tables) -> Collection:
     """Read a source of a known kind; `tables` holds the loaded data set where it is one."""
     path = Path(source.path).expanduser()
     if source.kind == "beir":
-        return read_beir(path, source.qrels, not isinstance(source, MeasuredSource))
+        return read_beir(path, source.qrels, not isinstance(source, MeasuredSource), source.pairs is not None)
     if source.kind == "pairs":
         return read_pairs(path, source.columns)
     return read_tables(source.path, tables, source.columns)
@@ -107,6 +108,8 @@ def _identity(source: Source) -> dict[str, Any]:
         settings |= {"as_split": source.as_split, "labels": source.labels}
     if source.chunk:
         settings["chunk"] = source.chunk.model_dump()
+    if source.pairs:
+        settings["pairs"] = source.pairs
     return settings if source.kind == "beir" else {**settings, "columns": source.columns.named()}
 
 
@@ -115,7 +118,7 @@ def _inputs(source: Source, tables: Tables) -> dict[str, str]:
     if source.kind == "huggingface":
         return {"rows": tables_fingerprint(tables, source.columns)}
     if source.kind == "beir":
-        files = beir_files(path, source.qrels, not isinstance(source, MeasuredSource))
+        files = beir_files(path, source.qrels, not isinstance(source, MeasuredSource), source.pairs is not None)
     else:
         files = {file.name if split else "pairs": file for file, split in pair_files(path)}
     return {role: file_fingerprint(file) for role, file in files.items()}

@@ -96,7 +96,7 @@ def look(path: Path) -> Look:
     tables = load_tables(str(path), "") if kind == "huggingface" else {}
     columns, guesses = _columns(path, kind, tables)
     source = Source(path=str(path), kind=kind, columns=columns)
-    corpus = assemble(collect(source, tables), source.dev_share)
+    corpus = assemble(collect(source, tables), source.dev_share, source.chunk, source.pairs)
     return Look(
         source=source,
         facts=corpus.facts,

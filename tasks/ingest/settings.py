@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from tasks.settings import Roles, Settings
 
 Kind = Literal["auto", "beir", "pairs", "huggingface"]
+Made = Literal["cloze", "title"]
 SPLITS = ("train", "dev", "test", "guard")
 SPLIT_NAMES = {
     "train": "train",
@@ -75,6 +76,13 @@ class Source(Settings):
         None,
         description="Cut documents into passages of so many tokens; labels stay on documents, and a document is found "
         "by its best passage. Without it every text is one passage, and what a model can't read of it is cut off.",
+    )
+
+    pairs: Made | None = Field(
+        None,
+        description="Also make train queries out of the passages themselves, for data with few labels or none. cloze: "
+        "a passage is cut in two, and the shorter piece asks for the other. title: a title asks for its text. Where "
+        "there are labels, dev and test are theirs alone.",
     )
 
     @model_validator(mode="after")

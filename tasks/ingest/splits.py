@@ -15,11 +15,13 @@ POINTS = 1 << 32
 def settle_splits(judged: pl.DataFrame, dev_share: float) -> tuple[pl.DataFrame, list[str]]:
     """Give every query text one split; make dev out of train where the source has none.
 
+    Pairs that were made out of passages become dev only where no label of train was given.
+
     A text in two splits stays in test before guard before dev before train, and its labels in the other leave:
     train must not know what is measured, and dev must not choose by what test measures.
 
     Args:
-        judged: query_hash, split ("" counts as train) and any other columns.
+        judged: query_hash, grade, source, split ("" counts as train) and any other columns.
         dev_share: Share of train query texts that become dev where there is no dev label.
 
     Returns:
@@ -58,9 +60,12 @@ def _one_split_per_text(judged: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _dev_from_train(judged: pl.DataFrame, share: float) -> tuple[pl.DataFrame, str]:
-    train = judged.filter(pl.col("split") == "train")["query_hash"].unique().to_list()
-    moved = [name for name in train if point(name) < share]
-    note = f"no dev split: {len(moved):,} of {counted(len(train), 'train query')} became dev, chosen by hash"
+    train = judged.filter(pl.col("split") == "train")
+    given = train.filter(pl.col("source") == "given")
+    made = "" if given.height else ", of pairs that were made out of the passages: they say little of real questions"
+    names: list[int] = (given if given.height else train)["query_hash"].unique().to_list()
+    moved = [name for name in names if point(name) < share]
+    note = f"no dev split: {len(moved):,} of {counted(len(names), 'train query')} became dev, chosen by hash{made}"
     chosen = (pl.col("split") == "train") & pl.col("query_hash").is_in(moved)
     return judged.with_columns(pl.when(chosen).then(pl.lit("dev")).otherwise("split").alias("split")), note
 

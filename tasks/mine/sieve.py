@@ -78,6 +78,7 @@ class Sieve:
         products = self._products(asked.vectors)
         error = self._error(asked)
         least = np.maximum(floor, self._kth(products, k) - error) - error
+        least = np.where(np.isnan(least), -np.inf, least)  # lengths beyond float32: nothing can be told
         threshold = torch.from_numpy(self._threshold(least))[:, None]
         mask = torch.ge(products, threshold, out=self._space(torch.bool, len(queries)))
         places, rows = np.divmod(np.flatnonzero(mask.numpy()), products.shape[1])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from models.teaching import TeachingLists
 from tasks.artifacts import Artifact
+from tasks.documents import known_passages
 from tasks.train.arrays import KEYS, Texts, labelled_lists
 
 
@@ -36,17 +37,20 @@ def seen_queries(corpus: Artifact, folds: int) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Material:
-    """Texts, positives and hard negatives of all labelled train queries."""
+    """Texts, positives and hard negatives of all labelled train queries, and what is neither."""
 
     texts: Texts
     positives: pl.DataFrame  # query_hash, passage_hash
     hard: pl.DataFrame  # query_hash, passage_hash, in rank order
+    barred: pl.DataFrame  # query_hash, passage_hash: the other passages of documents that are positives
 
     @classmethod
     def read(cls, corpus: Artifact, mined: Artifact) -> "Material":
         """Read the labels, and as hard negatives what the miner ranked first."""
         candidates = pl.read_parquet(mined.file("candidates.parquet")).sort("query_hash", "rank").select(KEYS)
-        return cls(Texts.read(corpus), labelled_lists(corpus).select(KEYS), candidates)
+        positives = labelled_lists(corpus).select(KEYS)
+        barred = known_passages(corpus).join(positives, on=KEYS, how="anti")
+        return cls(Texts.read(corpus), positives, candidates, barred)
 
     def lists(self, queries: pl.Series) -> TeachingLists:
         """Teaching lists of some queries."""
@@ -56,6 +60,7 @@ class Material:
             passages=self.texts.passages["text"].to_list(),
             positives=self._rows(self.positives, queries),
             hard=self._rows(self.hard, queries),
+            barred=self._rows(self.barred, queries) if self.barred.height else (),
         )
 
     def _rows(self, pairs: pl.DataFrame, queries: pl.Series) -> list[NDArray[np.int64]]:

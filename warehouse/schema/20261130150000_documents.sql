@@ -2,3 +2,4 @@
 
 ALTER TABLE passage_ids ADD COLUMN document VARCHAR;
 UPDATE passage_ids SET document = external_id;
+ALTER TABLE passage_ids ALTER COLUMN document SET NOT NULL;

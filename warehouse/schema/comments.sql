@@ -81,7 +81,7 @@ COMMENT ON COLUMN labels.query_key IS 'Key in queries.';
 COMMENT ON COLUMN labels.passage_key IS 'Key in passages.';
 COMMENT ON COLUMN labels.grade IS 'Above 0: relevant, more is better; 0: judged not relevant.';
 COMMENT ON COLUMN labels.split IS 'Split that the label belongs to: train, dev, test or guard.';
-COMMENT ON COLUMN labels.source IS 'given: came with the corpus; review or review:NAME: a person gave it in review; training alone uses it.';
+COMMENT ON COLUMN labels.source IS 'given: came with the corpus; cloze or title: the query was made out of the passage; review or review:NAME: a person gave it in review; training alone uses it.';
 COMMENT ON COLUMN labels.since IS 'When the label was first seen.';
 COMMENT ON COLUMN labels.until IS 'When it was withdrawn or changed; NULL while it holds.';
 
