@@ -12,6 +12,8 @@ from tiny_loop import QUERIES, recipe, run
 from warehouse.connect import Warehouse
 from warehouse.queries import leaderboard, quality
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def prefect() -> Iterator[None]:

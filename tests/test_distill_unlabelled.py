@@ -14,6 +14,8 @@ from tasks.artifacts import Artifact
 from warehouse.connect import Warehouse
 from warehouse.texts import text_hash
 
+pytestmark = pytest.mark.slow
+
 EXTRA = [f"find passage {number}" for number in range(6)]
 
 
@@ -33,7 +35,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path) -> W
         file.writelines(json.dumps({"_id": f"x{n}", "text": text}) + "\n" for n, text in enumerate(EXTRA))
     denoising = {"policy": "promote", "promote_above": 0.001, "approve": 0.0009, "drop_below": 0.0008}
     mining = {"depth": 10, "last_rank": 10, "unlabelled": True}
-    changed = recipe(data, tiny_student, rounds=1, mining=mining, denoising=denoising)
+    training = {"steps": 4, "batch": 8, "list_length": 4, "objectives": [{"name": "contrastive"}]}
+    changed = recipe(data, tiny_student, rounds=1, mining=mining, denoising=denoising, training=training)
     return run(changed, tmp_path_factory.mktemp("home"))
 
 

@@ -18,6 +18,8 @@ from warehouse.connect import Warehouse
 from warehouse.lookup import artifacts_of
 from warehouse.queries import quality, run_rows
 
+pytestmark = pytest.mark.slow
+
 NEW = 6
 
 

@@ -18,7 +18,7 @@ from tasks.report.toml import as_toml
 from tasks.where import Where
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def prefect() -> Iterator[None]:
     from prefect.testing.utilities import prefect_test_harness
 
@@ -72,6 +72,8 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(path: Path, over: 
         sweep_of(path, over, [])
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect")
 def test_variants_share_what_they_have_in_common_and_stand_in_one_table(path: Path, tmp_path: Path) -> None:
     swept = sweep_of(path, ["training.batch=2,8", "seed=0"], [], "R@10")
     folder = run(swept, tmp_path / "home").result()
@@ -90,6 +92,8 @@ def test_variants_share_what_they_have_in_common_and_stand_in_one_table(path: Pa
     assert again.drop("run", "seconds", "scored").equals(table.drop("run", "seconds", "scored"))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect")
 def test_a_variant_that_fails_is_named_and_the_others_are_kept(path: Path, tmp_path: Path, tiny_student: Path) -> None:
     state = run(sweep_of(path, [f'student.model="{tiny_student}","nowhere/at-all"'], []), tmp_path / "home")
     assert state.is_failed()

@@ -77,6 +77,12 @@ def _lists(lesson: Lesson, plan: "StudentPlan", student: "Student") -> "Training
     lists = training_lists(lesson.corpus, verdicts, student, earlier)
     if plan.reads_teacher or not plan.in_batch:
         usable = lists.candidates(plan.reads_teacher) > 0
+        if not usable.any():
+            raise ValueError(
+                f"none of {len(lists)} train queries has a candidate left beside its positive, and "
+                f"{' + '.join(term.name for term in plan.terms)} learns from nothing else: the verdicts (FROM "
+                "scored_candidates) leave no negative; move the thresholds of [denoising], or mine deeper"
+            )
         if not usable.all():
             log.warning("%d of %d train queries have no candidate left to learn from", int((~usable).sum()), len(lists))
         lists = lists.select(usable)
