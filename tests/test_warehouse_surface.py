@@ -195,10 +195,12 @@ def test_a_file_of_the_first_version_keeps_its_rows_and_gets_what_is_new(tmp_pat
         con.execute("INSERT INTO schema_version VALUES (?, 'first', NULL, now())", [int(first.name.split("_")[0])])
         con.execute("INSERT INTO snapshot_info VALUES ('2026-11-29 12:00:00+00')")
         con.execute("INSERT INTO runs VALUES (1, 'distill', 'old', NULL, '{}', '{}', 'running', NULL, now(), NULL)")
+        con.execute("INSERT INTO passage_ids VALUES ('toy', 'd1', '', 1, true, now(), NULL)")
     old = Warehouse(path)
     assert sample.rows(old, "SELECT recipe FROM runs") == [("old",)]
     start_run(old, "distill", "new", "{}", {})
     assert sample.rows(old, "SELECT run_id, recipe FROM runs ORDER BY run_id") == [(1, "old"), (2, "new")]
+    assert sample.rows(old, "SELECT external_id, document FROM passage_ids") == [("d1", "d1")]
     told = "SELECT epoch(published_at)::BIGINT, run, recipe, status FROM snapshot_info"
     assert sample.rows(old, told) == [(1795953600, None, None, None)]
     assert sample.rows(old, COMMENTS) == sample.rows(sample.open_warehouse(tmp_path / "fresh")[0], COMMENTS)
