@@ -5,6 +5,7 @@ from typing import Any
 from prefect import flow
 
 from flows.comparison import Comparison
+from flows.ends import ENDS
 from flows.invocation import exclusively
 from flows.standing import Measured, rerank
 from tasks.baseline.settings import StudentSettings
@@ -18,7 +19,7 @@ from tasks.teach.task import find_teacher
 from tasks.where import Where
 
 
-@flow(name="evaluate", flow_run_name="{request.name}", persist_result=False)
+@flow(name="evaluate", flow_run_name="{request.name}", persist_result=False, **ENDS)
 def evaluate_models(request: Comparison, where: Where = Where()) -> Any:
     """Measure models on the labels of a corpus, each beside chance, BM25 and the others.
 

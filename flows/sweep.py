@@ -1,13 +1,12 @@
 """The flow `sweep`: one recipe in several variants, held against each other; nothing is computed twice."""
 
 import logging
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
 from flows.distill import distill
-from flows.variants import Sweep, Variant
+from flows.variants import Sweep
 from tasks.report.sweeping import Outcome, find_outcome, write_sweep
 from tasks.where import Where
 
@@ -15,7 +14,7 @@ log = logging.getLogger("remine.sweep")
 
 
 @flow(name="sweep", flow_run_name="{sweep.name} sweep", persist_result=False)
-def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
+def sweep_variants(sweep: Sweep, where: Where = Where()) -> Any:
     """Run every variant of a recipe as a run of `distill`; the table is written anew as each ends.
 
     Args:
@@ -23,7 +22,8 @@ def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
         where: Machine, folder and precision; none of it changes what comes out beyond rounding.
 
     Returns:
-        The folder with `table.csv` and `plot.svg`, `sweeps/NAME` beside the warehouse.
+        The folder with `table.csv` and `plot.svg`, `sweeps/NAME` beside the warehouse; the state of a variant that was
+        cancelled, which ends the sweep.
 
     Raises:
         RuntimeError: A variant failed; the others are in the table.
@@ -34,9 +34,11 @@ def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
     variants, measure = sweep.variants, sweep.measure or sweep.recipe.evaluation.measure
     for number, variant in enumerate(variants, 1):
         log.info("variant %d of %d: %s", number, len(variants), variant.recipe.name)
-        error = run_variant(variant, where)
-        if error:
-            failed[variant.recipe.name] = error
+        state: Any = distill(variant.recipe, where, return_state=True)
+        if state.is_cancelled():
+            return state
+        if not state.is_completed():
+            failed[variant.recipe.name] = str(state.message)
         else:
             outcomes.append(find_outcome(where, variant.recipe.name, variant.values))
             write_sweep(outcomes, measure, folder)
@@ -44,9 +46,3 @@ def sweep_variants(sweep: Sweep, where: Where = Where()) -> Path:
         told = "\n".join(f"  {name}: {error}" for name, error in failed.items())
         raise RuntimeError(f"{len(failed)} of {len(variants)} variants failed; the others are kept:\n{told}")
     return folder
-
-
-def run_variant(variant: Variant, where: Where) -> str:
-    """Run one variant; what went wrong, or nothing."""
-    state: Any = distill(variant.recipe, where, return_state=True)
-    return "" if state.is_completed() else str(state.message)

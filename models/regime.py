@@ -45,8 +45,9 @@ def dropout_of(modules: Iterable[nn.Module], share: float | None) -> Iterator[No
 @contextmanager
 def frozen(named: Iterable[tuple[str, nn.Parameter]], names: tuple[str, ...]) -> Iterator[None]:
     """Keep some parameters out of training, and give them back afterwards."""
-    found = {name: p for name, p in named if p.requires_grad and any(part in name for part in names)}
-    idle = [part for part in names if not any(part in name for name in found)]
+    there = {name: parameter for name, parameter in named if any(part in name for part in names)}
+    idle = [part for part in names if not any(part in name for name in there)]
+    found = {name: parameter for name, parameter in there.items() if parameter.requires_grad}
     if idle:
         raise ValueError(f"no parameter's name contains {idle[0]!r}; nothing would be frozen by it")
     for parameter in found.values():

@@ -14,7 +14,7 @@ from tasks.refs import StudentRef, TeacherRef
 from tasks.score.stored import known_teacher
 from tasks.where import Where
 from warehouse.connect import Warehouse
-from warehouse.lookup import artifacts_of, find_model, latest_run, settings_of
+from warehouse.lookup import artifacts_of, find_model, last_completed, latest_run, settings_of
 
 if TYPE_CHECKING:
     from models.runtime import Runtime
@@ -85,6 +85,10 @@ def searchable(where: Where, recipe: str = "") -> Searchable:
     number, name = run
     made = artifacts_of(warehouse, number)
     corpus = made.filter(pl.col("step") == "ingest").row(0, named=True)
+    # A refresh since has newer data; base and teacher stand in the run that it refreshed.
+    newest = last_completed(warehouse, name)
+    if newest is not None and newest > number:
+        corpus = artifacts_of(warehouse, newest).filter(pl.col("step") == "ingest").row(0, named=True)
     recipe_of_run = settings_of(warehouse, number)
     base = _base(warehouse, made, _trusts(recipe_of_run, "student"))
     current = _current(where, name)

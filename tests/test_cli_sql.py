@@ -162,6 +162,11 @@ def test_a_query_may_begin_with_a_comment(remine: Remine, tmp_path: Path, sql: s
     assert len(json.loads(told.stdout)[0]) >= 4
 
 
+def test_a_query_may_end_with_a_comment(remine: Remine, home: Path) -> None:
+    told = remine("sql", "--home", str(home), "--format", "csv", "SELECT 1 AS one; -- that is all")
+    assert (told.returncode, told.stdout) == (0, "one\n1\n"), told.stderr
+
+
 def test_an_option_that_is_not_there_is_still_named(remine: Remine, home: Path) -> None:
     told = remine("sql", "FROM runs", "--fromat", "csv", cwd=home)
     assert told.returncode == 2 and "--fromat" in told.stderr

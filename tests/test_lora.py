@@ -83,6 +83,14 @@ def test_the_copy_that_reads_has_what_was_learned(tiny_student: Path) -> None:
     assert np.abs(student.encode_passages(TEXTS).vectors - exact).max() < 1e-5
 
 
+def test_what_adapters_freeze_already_can_be_frozen_by_name(tiny_student: Path, tmp_path: Path) -> None:
+    student = Student.load(tiny_student, FP32)
+    plan = replace(PLAN, lora=LORA, frozen=("word_embeddings",))
+    train_student(student, make_lists(student), plan, last_is_best, tmp_path / "state")
+    with pytest.raises(ValueError, match="no parameter's name contains 'wrod'"):
+        train_student(student, make_lists(student), replace(plan, frozen=("wrod",)), last_is_best, tmp_path / "other")
+
+
 def test_after_a_failed_training_the_student_is_as_it_was(tiny_student: Path) -> None:
     student = Student.load(tiny_student, FP32)
     before = student.state()

@@ -58,7 +58,8 @@ ORDER BY ALL
 LAST = """
 SELECT max(run_id)
 FROM runs
-WHERE recipe = $recipe AND flow IN ('distill', 'refresh') AND status = 'completed' AND run_id < $before
+WHERE recipe = $recipe AND flow IN ('distill', 'refresh') AND status = 'completed'
+    AND ($before IS NULL OR run_id < $before)
 """
 
 KEPT = """
@@ -159,8 +160,14 @@ def ids_ever(warehouse: Warehouse, corpus: str, ids: pl.Series) -> pl.Series:
     return pl.Series("external_id", [row[0] for row in rows], dtype=pl.String)
 
 
-def last_completed(warehouse: Warehouse, recipe: str, before: int) -> int | None:
-    """The newest run of a recipe, from before a run, that taught or refreshed a student and came to its end."""
+def last_completed(warehouse: Warehouse, recipe: str, before: int | None = None) -> int | None:
+    """The newest run of a recipe that taught or refreshed a student and came to its end.
+
+    Args:
+        warehouse: The warehouse.
+        recipe: Its name.
+        before: Only runs before this one; None: all.
+    """
     with warehouse.read() as connection:
         (found,) = only(connection, LAST, {"recipe": recipe, "before": before})
     return None if found is None else int(found)

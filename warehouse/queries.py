@@ -122,7 +122,8 @@ def _interruptible(con: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> A
 
 
 def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    answer = con.sql(sql)
+    end = _semicolon(sql)  # DuckDB takes no comment after it here
+    answer = con.sql(sql if end is None else sql.encode("utf-8")[:end].decode("utf-8"))
     if answer is None:
         raise WarehouseError(f"{sql.strip()!r} has no answer to show; ask with SELECT")
     return _shareable(answer).to_arrow_table()
@@ -130,8 +131,14 @@ def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
 
 def is_complete(sql: str) -> bool:
     """Whether a question ends here: with a semicolon that is no part of a text, a name or a comment."""
+    return _semicolon(sql) is not None
+
+
+def _semicolon(sql: str) -> int | None:
+    """The byte at which the semicolon stands that ends a question; None where there is none."""
     words = [start for start, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
-    return bool(words) and sql.encode("utf-8")[words[-1] :].decode("utf-8").lstrip().startswith(";")
+    ends = bool(words) and sql.encode("utf-8")[words[-1] :].decode("utf-8").lstrip().startswith(";")
+    return words[-1] if ends else None
 
 
 def _shareable(answer: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

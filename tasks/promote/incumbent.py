@@ -79,7 +79,7 @@ def in_use(where: Where, recipe: str) -> list[Decision]:
     for row in promotions_of(warehouse_of(where), recipe):
         if row["made_by"] == "rollback":
             served.pop()
-        elif served and served[-1]["fingerprint"] == row["fingerprint"]:
+        elif served and all(served[-1][name] == row[name] for name in ("fingerprint", "run_id")):
             served[-1] = row
         else:
             served.append(row)
