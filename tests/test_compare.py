@@ -50,6 +50,14 @@ def test_what_each_run_chose_is_compared_query_by_query(warehouse: Warehouse) ->
     assert found.queries["query"].to_list() == ["apple", "sky"], "most changed first"
     assert found.queries["difference"].to_list() == pytest.approx([0.75, -0.25])
     assert found.settings.rows() == [("rounds", "1", "2")]
+    assert found.same_data
+
+
+def test_data_that_grew_is_said(warehouse: Warehouse) -> None:
+    """The same student on more passages measures lower; a reader would take that for a loss."""
+    key = register_artifact(warehouse, 3, about("ingest", "grown"), "grown")
+    link_round(warehouse, 3, 0, "ingest", key)
+    assert not compare_runs(warehouse, 2, 3).same_data
 
 
 def test_only_what_differs_is_listed() -> None:

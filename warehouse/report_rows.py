@@ -39,7 +39,7 @@ ORDER BY r.round, planned, a.artifact_id, h.step
 
 STEPS = """
 SELECT s.round, s.step, s.made, s.seconds, a.seconds AS took, s.facts::VARCHAR AS facts,
-    a.settings::VARCHAR AS settings
+    a.settings::VARCHAR AS settings, s.artifact
 FROM steps AS s
 JOIN artifacts AS a ON a.fingerprint = s.artifact
 WHERE s.run = $run

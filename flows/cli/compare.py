@@ -25,6 +25,8 @@ def compare(
     typer.echo(
         f"Run {first} chose {found.systems[0]}, run {second} chose {found.systems[1]}; measured on {found.split}."
     )
+    if not found.same_data:
+        typer.echo("Their data differ: what grew is harder to search, and the same student measures lower on it.")
     if not found.settings.is_empty():
         typer.echo("\nSettings that differ:")
         print_table(*names_and_rows(found.settings))

@@ -20,6 +20,7 @@ class Compared:
     Attributes:
         systems: What each run chose.
         split: Where both were measured.
+        same_data: Both had the same passages, queries and labels; else data that grew may look like a loss.
         settings: `setting, first, second` of what differs.
         measures: `measure, first, second, difference, low, high, p, queries` of the chosen systems.
         queries: `query, first, second, difference` by the first run's deciding measure, most changed first.
@@ -27,6 +28,7 @@ class Compared:
 
     systems: tuple[str, str]
     split: str
+    same_data: bool
     settings: pl.DataFrame
     measures: pl.DataFrame
     queries: pl.DataFrame
@@ -53,10 +55,16 @@ def compare_runs(warehouse: Warehouse, first: int, second: int, most: int = 10) 
     return Compared(
         systems=(both[0].winner, both[1].winner),
         split=split,
+        same_data=_data(both[0]) == _data(both[1]),
         settings=differing(both[0].settings, both[1].settings),
         measures=pl.DataFrame(rows, schema=names, orient="row"),
         queries=_changed(warehouse, both, split, most),
     )
+
+
+def _data(about: Told) -> list[str]:
+    """Fingerprints of the data of a run."""
+    return about.steps.filter(pl.col("step") == "ingest")["artifact"].unique().sort().to_list()
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> pl.DataFrame:
