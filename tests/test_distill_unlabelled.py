@@ -58,7 +58,7 @@ def test_each_unlabelled_query_gets_its_best_candidate_as_positive(warehouse: Wa
 def test_no_labelled_query_is_given_a_positive_and_no_measured_one_is_mined(warehouse: Warehouse) -> None:
     promoted = "SELECT count(*) FROM scored_candidates WHERE verdict = 'promoted' AND query_id NOT LIKE 'x%'"
     assert rows(warehouse, promoted) == [(0,)]
-    splits = "SELECT DISTINCT split FROM scored_candidates JOIN query_ids ON external_id = query_id ORDER BY ALL"
+    splits = "SELECT DISTINCT q.split FROM scored_candidates JOIN query_ids AS q ON external_id = query_id ORDER BY ALL"
     assert rows(warehouse, splits) == [("",), ("train",)]
 
 

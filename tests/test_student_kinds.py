@@ -1,5 +1,6 @@
 """Other kinds of students through the whole loop: two towers, trained by LoRA, on batches of one topic."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,11 +33,16 @@ def test_two_towers_trained_by_lora_on_topics_come_out_as_a_plain_folder(tiny_st
     warehouse = run(type(made).model_validate(changed), tmp_path / "home")
     systems = set(leaderboard(warehouse, 1)["system"])
     assert {"base", "warm", "teacher", "round-1"} <= systems and quality(warehouse).height == 0
-    folders = sorted((tmp_path / "home" / "data" / "artifacts" / "train").glob("*/model"))
+    artifacts = tmp_path / "home" / "data" / "artifacts"
+    folders = sorted((artifacts / "train").glob("*/model"))
     assert len(folders) == 1 and not list(folders[0].rglob("*adapter*"))
     student = SentenceTransformer(str(folders[0]), device="cpu")
     assert type(student[0]).__name__ == "Router"
     texts = ["how to read a file", "open the house"]
     apart = student.encode_query(texts, prompt="") - student.encode_document(texts, prompt="")
-    assert np.abs(apart).max() > 1e-3, "the towers started alike and have not moved apart"
-    assert list((tmp_path / "home" / "data" / "artifacts" / "export").glob("*/model/modules.json"))
+    trained = [path for step in ("warmup", "train") for path in artifacts.glob(f"{step}/*/artifact.json")]
+    facts = [json.loads(path.read_text("utf-8"))["facts"] for path in trained]
+    assert [fact["steps"] for fact in facts] == [4, 4]
+    learned = any(fact["best_step"] for fact in facts)
+    assert (np.abs(apart).max() > 1e-3) == learned, "towers start alike, and stay so where no step was any better"
+    assert list((artifacts / "export").glob("*/model/modules.json"))

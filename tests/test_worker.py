@@ -40,7 +40,7 @@ def test_a_worker_runs_what_was_deployed(home: Path) -> None:
         assert prefect(home, *command).wait(timeout=120) == 0, log.read_text()
     flows = {each["id"]: each["name"] for each in ask(home, "flows/filter", {})}
     made = {flows[each["flow_id"]]: each for each in ask(home, "deployments/filter", {})}
-    assert set(made) == {"distill", "refresh", "score"}
+    assert set(made) == {"distill", "refresh", "score", "evaluate", "sweep"}
     assert [each["schedule"]["cron"] for each in made["refresh"]["schedules"]] == ["0 3 * * 1"]
     worker = prefect(home, "worker", "start", "--pool", "remine")
     try:
