@@ -140,6 +140,7 @@ def test_what_can_be_asked_is_listed_and_described(terminal: Terminal) -> None:
 def test_tab_completes_and_ctrl_c_drops_the_question(terminal: Terminal) -> None:
     terminal.ask("SELECT count(*) AS n FROM corpus_lo\t", "ads$")
     terminal.ask(";\r", "1 row, ")
+    terminal.wait("remine>")  # before the prompt is up, the terminal itself makes a signal of Ctrl-C
     terminal.type("SELECT nonsense\x03")
     terminal.wait("remine>")
     terminal.ask("SELECT 7 AS seven;\r", r" 7\n")
