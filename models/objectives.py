@@ -2,8 +2,9 @@
 
 Every objective takes `(student, teacher, positives, mask)`, all (B, N): the student's similarities, the teacher's
 logits, True where a candidate is a positive, True where a candidate is real. Temperatures divide, always. Several
-positives of a query count as several rows, each with the other positives left out. A masked candidate contributes
-exactly nothing: it is filled with a finite minimum and zeroed afterwards, since 0 * -inf is NaN.
+positives of a query count as several rows, each with the other positives left out; `kl` alone reads a list as one. A
+masked candidate contributes exactly nothing: it is filled with a finite minimum and zeroed afterwards, since 0 * -inf
+is NaN.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,7 @@
 """What every test shares: few threads, no network, and tiny models built once."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -30,6 +31,15 @@ def tiny_student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CrossEncoder folder: two-layer BERT with a one-label head."""
     return make_teacher(tmp_path_factory.mktemp("models") / "teacher", seed=2)
+
+
+@pytest.fixture(scope="module")
+def prefect() -> Iterator[None]:
+    """A Prefect server and database of the module's own."""
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=120):
+        yield
 
 
 @pytest.fixture

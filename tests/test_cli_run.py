@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from service import RECIPE
 from sources import write_words
 
 from flows.locks import run_lock
@@ -19,35 +20,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 QUERIES = 60
-RECIPE = """
-rounds = 1
-[source]
-path = "data"
-[student]
-model = "{student}"
-[warmup]
-steps = 4
-batch = 8
-control = false
-evaluate_every = 2
-[teach]
-steps = 4
-batch = 4
-evaluate_every = 2
-dev_queries = 10
-[teacher]
-gate = "warn"
-[mining]
-depth = 10
-last_rank = 10
-[evaluation]
-rerank_depth = 10
-[training]
-steps = 4
-batch = 8
-list_length = 4
-evaluate_every = 2
-"""
 RUN = ("run", "--device", "cpu", "--precision", "fp32", "--threads", "1")
 
 

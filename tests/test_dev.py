@@ -1,15 +1,20 @@
 """The dev measure that chooses checkpoints: of a large corpus, a sample that holds every judged passage."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from tiny import sentences
 from tiny_corpus import make_corpus
 
 from models.runtime import Runtime
-from models.student import Student
+from models.student import Encoded, Student
+from tasks.evaluate.measures import mean_values, measure_queries
+from tasks.evaluate.ranking import as_ranking
 from tasks.evaluate.tables import read_judged
+from tasks.mine.search import top_k
 from tasks.train import dev
 from tasks.train.amount import look_amount
 
@@ -36,6 +41,30 @@ def test_a_sample_holds_every_judged_passage_and_is_the_same_every_time(
     monkeypatch.setattr(dev, "MOST_PASSAGES", 2)
     assert set(dev.looked_at(passages, judged)["hash"]) == set(judged["passage_hash"])
     assert look_amount(passages, pl.read_parquet(corpus.file("labels.parquet"))) == {"passages": 4, "queries": 4}
+
+
+def test_queries_are_read_as_queries_and_passages_as_passages(corpus: dev.Artifact, tiny_student: Path) -> None:
+    """Checkpoints would be chosen by another model than the one that is served."""
+    loud = {"query": f"{sentences(1, seed=9)[0]} "}
+    student = Student.load(tiny_student, Runtime("cpu", "fp32", 1), prompts=loud)
+    texts = {
+        name: dict(pl.read_parquet(corpus.file(f"{name}.parquet")).select("text", "hash").iter_rows())
+        for name in ("queries", "passages")
+    }
+    judged = read_judged(corpus).splits["dev"]
+
+    def measured(encode: Callable[[list[str]], Encoded]) -> float:
+        asked = [text for text, name in texts["queries"].items() if name in set(judged["query_hash"])]
+        shown = list(texts["passages"])
+        scores, rows = top_k(encode(asked).vectors, student.encode_passages(shown).vectors, 40)
+        hashes = (
+            np.asarray([texts[kind][text] for text in of]) for kind, of in (("queries", asked), ("passages", shown))
+        )
+        return mean_values(measure_queries(judged, as_ranking(*hashes, scores, rows)))["nDCG@10"]
+
+    found = dev.dev_measure(corpus, "nDCG@10", None)(student)
+    assert found == pytest.approx(measured(student.encode_queries))
+    assert found != pytest.approx(measured(student.encode_passages)), "prompts that move nothing test nothing"
 
 
 def test_a_student_is_measured_on_the_sample(

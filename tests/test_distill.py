@@ -1,7 +1,6 @@
 """The whole loop through Prefect, with tiny models: what a run leaves behind, and what a second run doesn't do."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,7 @@ from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.queries import leaderboard, quality, run_rows
 
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
+pytestmark = pytest.mark.usefixtures("prefect")
 
 
 @pytest.fixture(scope="module")

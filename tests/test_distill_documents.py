@@ -1,7 +1,6 @@
 """The whole loop on documents that are cut into passages."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,7 @@ from tiny_loop import QUERIES, recipe, run
 from warehouse.connect import Warehouse
 from warehouse.queries import leaderboard, quality
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect")]
 
 
 @pytest.fixture(scope="module")

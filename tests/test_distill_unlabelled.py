@@ -1,10 +1,10 @@
 """Pseudo-labels: queries that nobody labelled are mined, scored, given a positive by the teacher, and trained on."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from sources import write_words
@@ -14,17 +14,9 @@ from tasks.artifacts import Artifact
 from warehouse.connect import Warehouse
 from warehouse.texts import text_hash
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect")]
 
 EXTRA = [f"find passage {number}" for number in range(6)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +59,7 @@ def test_the_promoted_pairs_are_in_what_the_student_learns_from(warehouse: Wareh
     from models.lists import Role
     from models.runtime import configure
     from models.student import Student
-    from tasks.train.arrays import Texts, training_lists
+    from tasks.train.arrays import Texts, pair_keys, training_lists
 
     made = {
         step: Artifact(step=step, fingerprint=fingerprint, path=Path(path))
@@ -82,3 +74,7 @@ def test_the_promoted_pairs_are_in_what_the_student_learns_from(warehouse: Wareh
         place = int((lists.queries == query).nonzero()[0][0])
         inside = slice(int(lists.starts[place]), int(lists.starts[place + 1]))
         assert (lists.roles[inside] == Role.POSITIVE).sum() == 1
+    passed = verdicts.filter(pl.col("verdict").is_in(["approved", "ambiguous"]))
+    assert passed.height > 0
+    kept = np.load(made["train"].file("approved.npy"))
+    assert kept.tolist() == pair_keys(texts, passed).tolist(), "what batches passed over stays with the student"

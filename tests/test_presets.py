@@ -1,6 +1,5 @@
 """The published recipes, run: each through the whole loop, on a corpus and with models that take seconds."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,7 @@ from warehouse.queries import leaderboard, quality
 
 PRESETS = Path(__file__).parent.parent / "flows" / "presets"
 PUBLISHED = ["bge", "colbertv2", "gpl", "margin-mse", "mnrl", "nv-retriever", "rocketqa", "simlm"]
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect")]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -47,9 +47,12 @@ def test_published_recipes_differ_in_what_their_papers_differ_in() -> None:
 
 
 def test_a_budget_scales_steps_and_mined_queries_and_is_spent_once(tmp_path: Path) -> None:
-    path = written(tmp_path, SMALL + "[teach]\nsteps = 400\nlistwise_steps = 0\n[training]\nsteps = 30\n")
+    path = written(
+        tmp_path, SMALL + "[teach]\nsteps = 400\nlistwise_steps = 0\n[training]\nsteps = 30\nclusters = 100\n"
+    )
     whole, part = load_recipe(path, []), load_recipe(path, ["budget=0.05"])
     assert (part.warmup.steps, part.teach.steps, part.teach.listwise_steps, part.training.steps) == (10, 20, 0, 2)
+    assert (part.training.clusters, whole.training.clusters) == (5, 100), "as many queries a topic as before"
     assert part.mining.query_share == pytest.approx(0.05) and whole.mining.query_share == 1.0
     assert Recipe.model_validate(part.model_dump()) == part == Recipe.model_validate_json(part.model_dump_json())
     assert load_recipe(path, ["budget=1.0"]) == whole

@@ -1,6 +1,5 @@
 """The flow `score` through Prefect: a run like any other, alone on its warehouse."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,7 @@ from warehouse.connect import Warehouse
 from warehouse.queries import quality, run_rows
 from warehouse.report_rows import cost
 
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
+pytestmark = pytest.mark.usefixtures("prefect")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Other kinds of students through the whole loop: two towers, trained by LoRA, on batches of one topic."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,7 @@ from tiny_loop import recipe, run
 
 from warehouse.queries import leaderboard, quality
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect")]
 
 
 def test_two_towers_trained_by_lora_on_topics_come_out_as_a_plain_folder(tiny_student: Path, tmp_path: Path) -> None:

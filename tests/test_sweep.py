@@ -1,6 +1,5 @@
 """Variants of a recipe beside each other: every combination once, nothing computed twice, one failure ends nothing."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,14 +15,6 @@ from tasks.report.svg import SVG
 from tasks.report.sweeping import sweep_plot
 from tasks.report.toml import as_toml
 from tasks.where import Where
-
-
-@pytest.fixture(scope="module")
-def prefect() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import flows.webhook
 from flows.invocation import sentence_of
 from flows.webhook import VARIABLE, tell
 
@@ -50,8 +51,14 @@ def test_the_sentence_arrives_as_text_and_in_parts(heard: list[dict[str, Any]]) 
 
 
 def test_nobody_is_told_where_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(flows.webhook, "fetch", lambda url, *_: asked.append(url))
     monkeypatch.delenv(VARIABLE, raising=False)
     tell("distill", "tickets", "completed", "Done.")
+    assert asked == []
+    monkeypatch.setenv(VARIABLE, "http://127.0.0.1:9/hook")
+    tell("distill", "tickets", "completed", "Done.")
+    assert asked == ["http://127.0.0.1:9/hook"]
 
 
 def test_an_address_that_does_not_answer_is_a_warning(

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from tasks.artifacts import Artifact
-
-KEYS = ["query_hash", "passage_hash"]
+from tasks.evaluate.tables import KEYS
 
 
 def ranked_without_own(corpus: Artifact, rank: Callable[[int], pl.DataFrame], depth: int) -> pl.DataFrame:

@@ -58,7 +58,9 @@ class Training(Optimiser):
     )
     start: Literal["base", "warm", "last"] = Field("base", description="Weights that a round trains from.")
     list_length: int = Field(8, ge=2, description="Passages per query: positives, and candidates for the rest.")
-    positives: int = Field(1, ge=1, description="Positives of a list at most; each is compared with the candidates.")
+    positives: int = Field(
+        1, ge=1, description="Positives of a list at most; each is compared with the candidates (kl: with all at once)."
+    )
     pick: Literal["random", "top", "balanced"] = Field(
         "random",
         description="Candidates of a list. random: anew every epoch. top: the first by rank. balanced: hard and easy "
