@@ -3,9 +3,8 @@
 import typer
 
 from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
-from flows.cli.run import default_recipe
+from flows.cli.run import asked
 from flows.cli.running import run_here
-from flows.cli.terminal import prepare_logs
 
 
 def refresh(
@@ -23,14 +22,8 @@ def refresh(
 
     **Example:** `remine refresh recipe.toml`, every night
     """
-    path = recipe or default_recipe()
-    prepare_logs()
-    from flows.recipe import load_recipe
-    from tasks.where import Where
-
-    loaded = load_recipe(path, settings or [])
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
-    found = run_here(load_flow, loaded, where)
+    machine = {"device": device, "threads": threads, "precision": precision}
+    found = run_here(load_flow, *asked(recipe, settings, home, machine))
     if sentence := getattr(found, "sentence", ""):
         typer.echo(sentence)
 

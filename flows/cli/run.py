@@ -1,11 +1,15 @@
 """`remine run`: the whole loop, from one recipe."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.cli.options import HERE, Changes, Device, Home, Precision, Processes, RecipeFile, Threads
 from flows.cli.running import run_here
 from flows.cli.terminal import prepare_logs
+
+if TYPE_CHECKING:
+    from flows.recipe import Recipe
+    from tasks.where import Where
 
 
 def run(
@@ -23,14 +27,27 @@ def run(
 
     **Example:** `remine run recipe.toml --set rounds=1 --set training.steps=200`
     """
+    machine = {"device": device, "threads": threads, "precision": precision, "processes": processes}
+    run_here(load_flow, *asked(recipe, settings, home, machine))
+
+
+def asked(
+    recipe: Path | None, settings: list[str] | None, home: Path, machine: dict[str, Any]
+) -> "tuple[Recipe, Where]":
+    """What the command line asks for: a recipe with its changes, and where it runs.
+
+    Args:
+        recipe: The recipe's file; None: the one of this folder.
+        settings: `KEY=VALUE` each.
+        home: The home folder.
+        machine: Device, threads and the like, as `Where` has them.
+    """
     path = recipe or default_recipe()
     prepare_logs()
     from flows.recipe import load_recipe
     from tasks.where import Where
 
-    loaded = load_recipe(path, settings or [])
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, processes=processes)
-    run_here(load_flow, loaded, where)
+    return load_recipe(path, settings or []), Where(home=home.resolve(), **machine)
 
 
 def default_recipe() -> Path:
