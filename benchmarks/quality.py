@@ -92,6 +92,7 @@ class Bench:
 
     home: Path
     recipe: Path
+    folder: Path
     seconds: dict[str, tuple[float, float]] = field(default_factory=dict)  # arm → seconds, peak GiB
 
     @property
@@ -120,20 +121,13 @@ class Bench:
 
     def plain(self, arm: str, steps: int) -> None:
         """Train by sentence-transformers, then measure its student as any model."""
-        if arm in self.seconds:
-            return
         side = str(ROOT / "benchmarks" / "sides" / "plain.py")
         student = self.home / "plain" / arm
-        self.run(arm, [sys.executable, side, arm, str(self.home), str(student), "--steps", str(steps)])
+        if arm not in self.seconds:
+            self.run(arm, [sys.executable, side, arm, str(self.home), str(student), "--steps", str(steps)])
         source = ["evaluate", str(self.folder), "--models", str(student), "--set=source.labels=test"]
-        self.run(f"{arm} measured", [sys.executable, "-m", "flows.cli.main", *source, "--home", str(self.home)])
-
-    @property
-    def folder(self) -> Path:
-        """The data."""
-        import tomllib
-
-        return Path(tomllib.loads(self.recipe.read_text())["source"]["path"])
+        if f"{arm} measured" not in self.seconds:
+            self.run(f"{arm} measured", [sys.executable, "-m", "flows.cli.main", *source, "--home", str(self.home)])
 
 
 def main() -> None:
@@ -170,7 +164,7 @@ def prepared(options: argparse.Namespace) -> Bench:
     recipe.write_text(RECIPE.format(**told), "utf-8")
     known = options.home / "seconds.json"
     seconds = json.loads(known.read_text()) if known.exists() else {}
-    return Bench(options.home.resolve(), recipe, {arm: tuple(each) for arm, each in seconds.items()})
+    return Bench(options.home.resolve(), recipe, folder, {arm: tuple(each) for arm, each in seconds.items()})
 
 
 def tabulated(bench: Bench) -> pl.DataFrame:

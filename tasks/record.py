@@ -3,7 +3,7 @@
 from tasks.refs import Artifact, Run
 from tasks.where import Where
 from warehouse.connect import Warehouse
-from warehouse.load import link_round, register_artifact
+from warehouse.load import record_artifact
 from warehouse.snapshot import publish
 
 SNAPSHOT_SECONDS = 60.0
@@ -17,7 +17,6 @@ def warehouse_of(where: Where) -> Warehouse:
 def record(run: Run, artifact: Artifact, number: int) -> int:
     """Enter an artifact and its place (run, round) into the warehouse; returns its key there."""
     warehouse = warehouse_of(run.where)
-    key = register_artifact(warehouse, run.id, artifact.about(), str(artifact.path))
-    link_round(warehouse, run.id, number, artifact.step, key)
+    key = record_artifact(warehouse, run.id, artifact.about(), str(artifact.path), (number, artifact.step))
     publish(warehouse, every=SNAPSHOT_SECONDS)
     return key

@@ -15,7 +15,15 @@ import duckdb
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
 from warehouse.load_corpus import load_corpus, load_texts
-from warehouse.register import close_killed, finish_run, link_round, register_artifact, register_model, start_run
+from warehouse.register import (
+    close_killed,
+    finish_run,
+    link_round,
+    record_artifact,
+    register_artifact,
+    register_model,
+    start_run,
+)
 from warehouse.rows import first, only
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "load_scores",
     "load_texts",
     "load_verdicts",
+    "record_artifact",
     "register_artifact",
     "register_model",
     "start_run",

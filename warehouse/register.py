@@ -100,22 +100,42 @@ def register_artifact(wh: Warehouse, run_id: int, about: Mapping[str, Any], path
         path: Its folder, which may have moved since.
     """
     with wh.write("register an artifact") as con:
-        _known(con, "runs", "run_id", run_id)
-        row = first(con, "SELECT artifact_id, path FROM artifacts WHERE fingerprint = ?", [about["fingerprint"]])
-        if row:
-            if row[1] != path:
-                con.execute("UPDATE artifacts SET path = ? WHERE artifact_id = ?", [path, row[0]])
-            return int(row[0])
-        artifact_id = _next(con, "artifacts", "artifact_id")
-        con.execute(
-            "INSERT INTO artifacts (artifact_id, run_id, path, step, fingerprint, code, seconds, made_at, settings, "
-            "inputs, versions, facts) VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS TIMESTAMPTZ), ?, ?, ?, ?)",
-            [
-                *(artifact_id, run_id, path),
-                *(about[name] for name in ("step", "fingerprint", "code", "seconds", "made_at")),
-                *(_json(about[name]) for name in ("settings", "inputs", "versions", "facts")),
-            ],
-        )
+        return _registered(con, run_id, about, path)
+
+
+def record_artifact(wh: Warehouse, run_id: int, about: Mapping[str, Any], path: str, part: tuple[int, str]) -> int:
+    """Write an artifact down together with the part it plays, both or neither; see `register_artifact`.
+
+    Args:
+        wh: The warehouse.
+        run_id: The run that uses it.
+        about: What `artifact.json` says.
+        path: Its folder.
+        part: Round and step, as `link_round` has them.
+    """
+    with wh.write("record an artifact") as con:
+        artifact_id = _registered(con, run_id, about, path)
+        _link(con, run_id, part, artifact_id)
+    return artifact_id
+
+
+def _registered(con: duckdb.DuckDBPyConnection, run_id: int, about: Mapping[str, Any], path: str) -> int:
+    _known(con, "runs", "run_id", run_id)
+    row = first(con, "SELECT artifact_id, path FROM artifacts WHERE fingerprint = ?", [about["fingerprint"]])
+    if row:
+        if row[1] != path:
+            con.execute("UPDATE artifacts SET path = ? WHERE artifact_id = ?", [path, row[0]])
+        return int(row[0])
+    artifact_id = _next(con, "artifacts", "artifact_id")
+    con.execute(
+        "INSERT INTO artifacts (artifact_id, run_id, path, step, fingerprint, code, seconds, made_at, settings, "
+        "inputs, versions, facts) VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS TIMESTAMPTZ), ?, ?, ?, ?)",
+        [
+            *(artifact_id, run_id, path),
+            *(about[name] for name in ("step", "fingerprint", "code", "seconds", "made_at")),
+            *(_json(about[name]) for name in ("settings", "inputs", "versions", "facts")),
+        ],
+    )
     return artifact_id
 
 
@@ -132,10 +152,14 @@ def link_round(wh: Warehouse, run_id: int, round: int, step: str, artifact_id: i
     with wh.write("link a round") as con:
         _known(con, "runs", "run_id", run_id)
         _known(con, "artifacts", "artifact_id", artifact_id)
-        con.execute(
-            "INSERT INTO rounds (run_id, round, step, artifact_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            [run_id, round, step, artifact_id],
-        )
+        _link(con, run_id, (round, step), artifact_id)
+
+
+def _link(con: duckdb.DuckDBPyConnection, run_id: int, part: tuple[int, str], artifact_id: int) -> None:
+    con.execute(
+        "INSERT INTO rounds (run_id, round, step, artifact_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [run_id, *part, artifact_id],
+    )
 
 
 def register_model(wh: Warehouse, role: str, name: str, fingerprint: str, facts: Mapping[str, Any]) -> int:

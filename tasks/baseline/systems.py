@@ -107,9 +107,10 @@ def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
-    from models.lora import refuse_without_peft
 
     if settings.lora.rank:
+        from models.lora import refuse_without_peft  # brings torch, which a run that finds everything does not need
+
         refuse_without_peft()
     path = locate(settings.model, settings.trust_remote_code)
     fingerprint = fingerprint_folder(path)
