@@ -37,7 +37,8 @@ def main() -> None:
         return
     from flows.server import connect
 
-    with tempfile.TemporaryDirectory() as scratch:
+    # The server writes until it has ended, which is a moment after it was told to.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         server = connect(Path(scratch) / "server")
         try:
             server.wait_ready(print)
