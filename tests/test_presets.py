@@ -27,6 +27,8 @@ def test_a_preset_runs_on_other_data_with_other_models_and_a_small_budget(
         f"source.path={write_words(tmp_path / 'data', 60)}",
         f"student.model={tiny_student}",
         f"teacher.model={tiny_teacher}",
+        "student.max_length=64",  # what the tiny models have positions for
+        "teacher.max_length=64",
         "teacher.gate=warn",
         "budget=0.05",
     ]
