@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from flows.comparison import Comparison
+from flows.curriculum import Curriculum
 from flows.recipe import Named, Recipe
 from flows.request import Request
 from flows.variants import Sweep
@@ -16,7 +17,7 @@ from tasks.where import Where
 
 
 @dataclass(frozen=True)
-class Offered:
+class Known:
     """A flow under its name.
 
     Attributes:
@@ -24,22 +25,31 @@ class Offered:
         module: Where it is, imported late.
         function: What it is called there.
         asks: What it is told to do.
-        parameter: The name of that among its parameters.
-        defaults: What a deployment for a recipe has it do.
-        about: One sentence for whoever looks at the deployment.
     """
 
     name: str
     module: str
     function: str
     asks: type[Named]
-    parameter: str
-    defaults: Callable[[Recipe], Named]
-    about: str
 
     def load(self) -> Any:
         """The flow itself."""
         return getattr(import_module(self.module), self.function)
+
+
+@dataclass(frozen=True)
+class Offered(Known):
+    """A flow that is deployed for a recipe.
+
+    Attributes:
+        parameter: The name of what it is told to do among its parameters.
+        defaults: What a deployment for a recipe has it do.
+        about: One sentence for whoever looks at the deployment.
+    """
+
+    parameter: str
+    defaults: Callable[[Recipe], Named]
+    about: str
 
     def parameters(self, recipe: Recipe, where: Where, whole: bool = True) -> dict[str, Any]:
         """What a deployment of the flow starts with.
@@ -126,13 +136,17 @@ OFFERED = (
 )
 
 
-def offered(name: str) -> Offered:
+# Not about one recipe, so no recipe's deployment.
+TEACH = Known("teach", "flows.teach", "teach_general", Curriculum)
+
+
+def offered(name: str) -> Known:
     """A flow by its name.
 
     Raises:
         LookupError: There is none of that name.
     """
-    for each in OFFERED:
+    for each in (*OFFERED, TEACH):
         if each.name == name:
             return each
-    raise LookupError(f"no flow is called {name!r}; there are {', '.join(each.name for each in OFFERED)}")
+    raise LookupError(f"no flow is called {name!r}; there are {', '.join(each.name for each in (*OFFERED, TEACH))}")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -47,6 +47,24 @@ class TeacherPlan(Plan):
             )
 
 
+class Lists(Protocol):
+    """What a teacher's training draws from."""
+
+    def __len__(self) -> int: ...
+    def digest(self) -> str:
+        """Name the contents."""
+
+    def batches(self, plan: TeacherPlan) -> int:
+        """Batches of an epoch."""
+
+    def draw(self, plan: TeacherPlan, step: int) -> "TeachingBatch":
+        """Draw the batch of a step."""
+
+    @property
+    def without_hard(self) -> int:
+        """How many queries have no hard negative."""
+
+
 @dataclass(frozen=True)
 class TeachingLists:
     """Labelled queries and what may be shown beside their positives.
@@ -80,6 +98,11 @@ class TeachingLists:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @property
+    def without_hard(self) -> int:
+        """How many queries have no hard negative."""
+        return sum(not len(rows) for rows in self.hard)
 
     def digest(self) -> str:
         """Name the contents."""
@@ -159,7 +182,7 @@ class Taught:
 
 def train_teacher(
     teacher: Teacher,
-    lists: TeachingLists,
+    lists: Lists,
     plans: Sequence[TeacherPlan],
     evaluate: Callable[[Teacher], float],
     state_dir: Path,
@@ -189,7 +212,7 @@ def train_teacher(
     return Taught(tuple(phases), listwise)
 
 
-def descent(teacher: Teacher, lists: TeachingLists, plan: TeacherPlan) -> Descend:
+def descent(teacher: Teacher, lists: Lists, plan: TeacherPlan) -> Descend:
     """Make the part of a step that draws a batch and goes forward and backward."""
 
     def descend(step: int) -> tuple[float, int]:
@@ -232,9 +255,8 @@ def _listwise(teacher: Teacher, batch: TeachingBatch, group: Group, cache: bool)
     return backward([group], loss_of, teacher.runtime.device, cached=cache)
 
 
-def _refuse_unfit(lists: TeachingLists, plans: Sequence[TeacherPlan]) -> None:
+def _refuse_unfit(lists: Lists, plans: Sequence[TeacherPlan]) -> None:
     if not len(lists) or not plans:
         raise ValueError(f"a teacher needs a labelled query and a phase, got {len(lists)} and {len(plans)}")
-    without = sum(not len(rows) for rows in lists.hard)
-    if without == len(lists) and any(plan.random_share < 1 for plan in plans):
+    if lists.without_hard == len(lists) and any(plan.random_share < 1 for plan in plans):
         raise ValueError("hard negatives are wanted (random_share below 1), and no query has one")

@@ -28,6 +28,7 @@ from flows.cli import (
     serve,
     sql,
     sweep,
+    teach,
     ui,
 )
 from flows.cli.terminal import describe, say
@@ -73,6 +74,7 @@ app.command(rich_help_panel="Make")(init.init)
 app.command(rich_help_panel="Make")(plan.plan)
 app.command(rich_help_panel="Make")(run.run)
 app.command(rich_help_panel="Make")(sweep.sweep)
+app.command(rich_help_panel="Make")(teach.teach)
 app.command(rich_help_panel="Make")(resume.resume)
 app.command(rich_help_panel="Make")(refresh.refresh)
 app.command(rich_help_panel="Make")(serve.serve)

@@ -41,11 +41,10 @@ class TeacherSettings(Settings):
         return ([value] if value else []) if isinstance(value, str) else value
 
 
-class Teach(Settings):
-    """How a teacher is trained on the labels (RocketQA's second step), where none is named."""
+class Phases(Settings):
+    """How a cross-encoder learns from labels (RocketQA's second step)."""
 
-    folds: int = Field(2, ge=2, description="Cross-fitting: no query is scored by a teacher that saw its labels.")
-    steps: int = Field(400, ge=1, description="Point-wise steps per fold.")
+    steps: int = Field(400, ge=1, description="Point-wise steps of a teacher (of each fold).")
     listwise_steps: int = Field(0, ge=0, description="List-wise steps after the point-wise ones.")
     listwise_random_share: float = Field(0.0, ge=0, le=1, description="Share of random negatives in list-wise steps.")
     batch: int = Field(16, ge=1, description="Queries per step.")
@@ -59,3 +58,15 @@ class Teach(Settings):
     )
     evaluate_every: int = Field(100, ge=1, description="Steps between two looks at dev.")
     dev_queries: int = Field(150, ge=10, description="Dev queries looked at while training.")
+
+
+class Teach(Phases):
+    """How a teacher is trained on the labels, where none is named."""
+
+    folds: int = Field(2, ge=2, description="Cross-fitting: no query is scored by a teacher that saw its labels.")
+    start: str = Field(
+        "warm",
+        min_length=1,
+        description="warm: from the warm student's weights; else hub id or folder of a cross-encoder that learns on, "
+        "such as one that `remine teach` wrote.",
+    )

@@ -5,7 +5,7 @@ from tasks.refs import Artifact, Run, TeacherRef
 from tasks.settings import Settings
 from tasks.step import step
 from tasks.teach.gate import Gate
-from tasks.teach.settings import Teach, TeacherSettings
+from tasks.teach.settings import Phases, Teach, TeacherSettings
 from tasks.teach.teaching import Lectern
 
 
@@ -45,6 +45,21 @@ def teach(run: Run, lectern: Lectern, planning: TeacherPlanning) -> TeacherRef:
         teacher = taught_teacher(artifact)
     register(run, teacher)
     return teacher
+
+
+@step("teach")
+def teach_all(
+    run: Run, lecterns: list[Lectern], settings: Phases, seed: int, measure: str
+) -> tuple[Artifact, TeacherRef]:
+    """Train one cross-encoder on the labels of several corpora."""
+    from tasks.score.stored import register
+    from tasks.teach.general import general_teacher, teach_general
+
+    artifact = teach_general(run.where, lecterns, settings, seed, measure)
+    record(run, artifact, 0)
+    teacher = general_teacher(artifact, run.recipe)
+    register(run, teacher)
+    return artifact, teacher
 
 
 @step("calibrate")

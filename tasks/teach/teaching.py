@@ -12,16 +12,17 @@ from tasks.identity import fingerprint
 from tasks.progress import progress
 from tasks.refs import StudentRef, TeacherRef
 from tasks.settings import Settings
-from tasks.teach.settings import Teach, TeacherSettings
+from tasks.teach.settings import Phases, Teach, TeacherSettings
 from tasks.where import Where
 
 if TYPE_CHECKING:
     import polars as pl
 
     from models.runtime import Runtime
-    from models.teaching import TeacherPlan
+    from models.teacher import Teacher
+    from models.teaching import Taught, TeacherPlan
 
-VERSION = 2
+VERSION = 3
 log = logging.getLogger("remine.teach")
 
 
@@ -53,9 +54,20 @@ def teach_folds(where: Where, lectern: Lectern, settings: Teach, seed: int, meas
         "warm": lectern.warm.fingerprint,
         "mined": lectern.mined.fingerprint,
         "ranked": lectern.ranked.fingerprint,
+        **_started(settings.start),
     }
     course = _Course(where, lectern, settings, seed, measure)
     return make_resumable(where.artifacts_path, "teach", VERSION, named, inputs, course.teach)
+
+
+def _started(start: str) -> dict[str, str]:
+    """What a cross-encoder that learns on is; the warm student is told of in any case."""
+    if start == "warm":
+        return {}
+    from models.fingerprint import fingerprint_folder
+    from models.locate import locate
+
+    return {"start": fingerprint_folder(locate(start))}
 
 
 def taught_teacher(artifact: Artifact) -> TeacherRef:
@@ -115,7 +127,7 @@ def _taught_fingerprint(folds: list[str], seen: "pl.DataFrame") -> str:
     return fingerprint(folds, sorted(seen.iter_rows()))
 
 
-def teacher_plans(settings: Teach, seed: int) -> "list[TeacherPlan]":
+def teacher_plans(settings: Phases, seed: int) -> "list[TeacherPlan]":
     """The phases of a teaching: point-wise, then list-wise where it is asked for."""
     from models.teaching import TeacherPlan
 
@@ -174,7 +186,6 @@ class _Course:
         self, runtime: "Runtime", number: int, queries: "pl.Series", paths: tuple[Path, Path]
     ) -> dict[str, Any]:
         from models.fingerprint import fingerprint_folder
-        from models.teacher import Teacher
         from models.teaching import train_teacher
         from tasks.teach.labels import Material
         from tasks.teach.reranking import rerank_measure
@@ -184,19 +195,31 @@ class _Course:
         evaluate = rerank_measure(
             lectern.corpus, lectern.ranked, self.measure, settings.dev_queries, self.where.batch_tokens
         )
-        teacher = Teacher.from_encoder(lectern.warm.path, runtime, self.seed + number)
+        teacher = self._first(runtime, self.seed + number)
         plans = teacher_plans(settings, self.seed + number)
         steps = sum(plan.steps for plan in plans)
         with progress(f"teach fold {number + 1} of {settings.folds}", steps, "steps") as tick:
             taught = train_teacher(teacher, lists, plans, evaluate, state, tick)
         teacher.save(path)
-        return {
-            "teacher": fingerprint_folder(path),
-            "listwise": taught.listwise,
-            "queries": len(lists),
-            "best_steps": [phase.best_step for phase in taught.phases],
-            "best_measures": [round(phase.best_measure, 6) for phase in taught.phases],
-            "tokens": sum(phase.tokens for phase in taught.phases),
-            "training_seconds": round(sum(phase.seconds for phase in taught.phases), 3),
-            "unfinished": taught.phases[-1].unfinished,
-        }
+        return {"teacher": fingerprint_folder(path), "queries": len(lists), **told(taught)}
+
+    def _first(self, runtime: "Runtime", seed: int) -> "Teacher":
+        """The teacher before its first step."""
+        from models.locate import locate
+        from models.teacher import Teacher
+
+        if self.settings.start == "warm":
+            return Teacher.from_encoder(self.lectern.warm.path, runtime, seed)
+        return Teacher.load(locate(self.settings.start), runtime)
+
+
+def told(taught: "Taught") -> dict[str, Any]:
+    """What is written down of a training."""
+    return {
+        "listwise": taught.listwise,
+        "best_steps": [phase.best_step for phase in taught.phases],
+        "best_measures": [round(phase.best_measure, 6) for phase in taught.phases],
+        "tokens": sum(phase.tokens for phase in taught.phases),
+        "training_seconds": round(sum(phase.seconds for phase in taught.phases), 3),
+        "unfinished": taught.phases[-1].unfinished,
+    }
