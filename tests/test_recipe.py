@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from flows.curriculum import load_curriculum
 from flows.recipe import Recipe, load_recipe
 
-PRESETS = sorted((Path(__file__).parent.parent / "flows" / "presets").glob("*.toml"))
+FOLDER = Path(__file__).parent.parent / "flows" / "presets"
+CURRICULUM = FOLDER / "general-teacher.toml"
+PRESETS = sorted(path for path in FOLDER.glob("*.toml") if path != CURRICULUM)
 SMALL = 'name = "x"\n[source]\npath = "data"\n[student]\nmodel = "m"\n'
 
 
@@ -19,6 +22,10 @@ def written(tmp_path: Path, text: str) -> Path:
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_every_preset_is_a_recipe(path: Path) -> None:
     assert load_recipe(path, []).name == path.stem
+
+
+def test_the_general_teacher_is_a_curriculum() -> None:
+    assert load_curriculum(CURRICULUM, ["sources=[{path='a'}, {path='b'}]"]).name == CURRICULUM.stem
 
 
 PUBLISHED = {"rocketqa", "colbertv2", "margin-mse", "simlm", "gpl", "nv-retriever", "bge", "mnrl"}

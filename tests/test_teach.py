@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tiny import sentences
+from tiny import make_teacher, sentences
 from tiny_corpus import make_corpus
 
 from tasks.artifacts import Artifact, make_artifact
@@ -165,3 +165,23 @@ def test_teaching_leaves_a_cross_encoder_per_fold(corpus: Artifact, tmp_path: Pa
     with pytest.raises(ValueError, match="max_length 32 was asked of taught folds"):
         ready_teachers(TeacherSettings(model=[str(artifact.path)], max_length=32))
     assert not (where.artifacts_path / "state" / artifact.fingerprint[:16]).exists()
+
+
+def test_a_ready_cross_encoder_is_taught_on(corpus: Artifact, tmp_path: Path, tiny_student: Path) -> None:
+    """From its own weights, head included: what does not better it on dev leaves it as it was."""
+    from models.fingerprint import fingerprint_folder
+
+    where = Where(home=tmp_path, precision="fp32", threads=1, device="cpu")
+    warm = StudentRef(system="warm", fingerprint="w", path=tiny_student)
+    lectern = Lectern(corpus=corpus, warm=warm, mined=mined(tmp_path), ranked=ranked(tmp_path))
+    starts = [make_teacher(tmp_path / f"start-{seed}", seed) for seed in (1, 2)]
+    # steps that move nothing: the best checkpoint is the start
+    settings = Teach(steps=1, batch=4, negatives=3, lr=1e-30, dev_queries=10)
+    taught = [
+        teach_folds(where, lectern, settings.model_copy(update={"start": str(start)}), 0, "nDCG@10") for start in starts
+    ]
+    assert [each.facts["folds"][1]["teacher"] for each in taught] == [fingerprint_folder(start) for start in starts]
+    assert taught[0].fingerprint != taught[1].fingerprint
+    make_teacher(starts[0], 3)
+    other = teach_folds(where, lectern, settings.model_copy(update={"start": str(starts[0])}), 0, "nDCG@10")
+    assert other.fingerprint != taught[0].fingerprint, "another model under the same name"
