@@ -29,7 +29,7 @@ def source_table(warehouse: Warehouse, run: int, sources: Sequence[str], measure
         own, again = (values.filter(pl.col("system") == name) for name in (source, reranked_name(source)))
         for split in sorted(own["split"].unique()):
             found = compare(own, again, split, measure)
-            means = [float(side.filter(pl.col("split") == split)["value"].mean() or 0.0) for side in (own, again)]
+            means = [float(side.filter(pl.col("split") == split)["value"].to_numpy().mean()) for side in (own, again)]
             rows.append((source, split, found.queries, *means, found.difference, found.low, found.high, found.p))
     names = ["source", "split", "queries", "student", "teacher", "gain", "low", "high", "p"]
     return pl.DataFrame(rows, schema=names, orient="row")
