@@ -12,6 +12,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import pytest
 import torch
 from command import HOSTILE, Remine
+from copies import copied
 from tiny import make_student, make_teacher
 
 from warehouse.connect import Warehouse
@@ -33,13 +34,14 @@ def tiny_teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_teacher(tmp_path_factory.mktemp("models") / "teacher", seed=2)
 
 
-@pytest.fixture(scope="module")
-def prefect() -> Iterator[None]:
-    """A Prefect server and database of the module's own."""
+@pytest.fixture(scope="session")
+def prefect() -> Iterator[str]:
+    """A Prefect server with a database of its own, begun by the first test that wants one; its API's address."""
+    from prefect.settings import get_current_settings
     from prefect.testing.utilities import prefect_test_harness
 
     with prefect_test_harness(server_startup_timeout=120):
-        yield
+        yield str(get_current_settings().api.url)
 
 
 @pytest.fixture
@@ -56,9 +58,13 @@ def remine(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A folder with a warehouse of two runs."""
-    warehouse = Warehouse(tmp_path / "warehouse.duckdb", lock_seconds=20)
+    copied(two_runs, tmp_path)
+    return tmp_path
+
+
+def two_runs(folder: Path) -> None:
+    warehouse = Warehouse(folder / "warehouse.duckdb", lock_seconds=20)
     first = start_run(warehouse, "distill", "nightly", "{}", {})
     finish_run(warehouse, first, "completed", None)
     second = start_run(warehouse, "distill", "nightly", "{}", {})
     finish_run(warehouse, second, "failed", HOSTILE)
-    return tmp_path

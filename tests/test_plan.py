@@ -64,12 +64,9 @@ def before(folder: Path, data: Path, tiny_student: Path) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def home(folder: Path, data: Path, tiny_student: Path, before: Plan) -> Path:
+def home(folder: Path, data: Path, tiny_student: Path, before: Plan, prefect: str) -> Path:
     """The folder after the run that was planned."""
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        run(recipe(data, tiny_student), folder / "home")
+    run(recipe(data, tiny_student), folder / "home")
     return folder / "home"
 
 
