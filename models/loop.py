@@ -108,7 +108,7 @@ def train_student(
 
 
 def some_dots(student: Student, lists: TrainingLists, plan: StudentPlan) -> NDArray[np.float32] | None:
-    """Dot products of a few lists' queries and candidates, as the student is; None where it compares by cosine."""
+    """Dot products of a few lists' queries and candidates, as the student is; None where they are cosines."""
     if student.similarity == "cosine":
         return None
     batch = lists.draw(replace(plan.draw, batch=SAMPLE), 0)
@@ -118,6 +118,8 @@ def some_dots(student: Student, lists: TrainingLists, plan: StudentPlan) -> NDAr
             ALONE.whole([group.run(chunk) for chunk in group.chunks], group.chunks)
             for group in chunked(student, batch, plan.chunk_tokens)
         ]
+        if all(torch.allclose(side.norm(dim=1), torch.ones(()).to(side), atol=1e-3) for side in sides):
+            return None
         own, _ = scored(batch, student.scores(*sides), in_batch=False)
     return own.student[own.mask].float().cpu().numpy()
 

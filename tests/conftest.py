@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("RAYON_NUM_THREADS", "1")
@@ -13,12 +14,31 @@ import pytest
 import torch
 from command import HOSTILE, Remine
 from copies import copied
+from sources import write_words
 from tiny import make_student, make_teacher
+from tiny_loop import QUERIES, recipe, run
 
 from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
 
 torch.set_num_threads(1)
+# The whole loops: one process runs them all on one Prefect server, and meanwhile the others run the rest.
+LOOPS = {
+    f"test_{name}.py" for name in ("distill", "distill_ready", "evaluate_models", "gate_run", "plan", "score_flow")
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let `--dist loadfile` take the whole loops for one file."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "loops" if Path(file).name in LOOPS else file
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +62,14 @@ def prefect() -> Iterator[str]:
 
     with prefect_test_harness(server_startup_timeout=120):
         yield str(get_current_settings().api.url)
+
+
+@pytest.fixture(scope="session")
+def looped(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path, prefect: str) -> Path:
+    """A folder with `data` and the `home` that a run of the tiny recipe left; whoever goes on with it copies it."""
+    folder = tmp_path_factory.mktemp("looped")
+    run(recipe(write_words(folder / "data", QUERIES), tiny_student), folder / "home")
+    return folder
 
 
 @pytest.fixture

@@ -5,23 +5,22 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-Make = Callable[[Path], object]
+Make = Callable[[Path], Any]
+KEPT: list["tempfile.TemporaryDirectory[str]"] = []  # until the process ends
 
 
-def copied(make: Make, folder: Path) -> None:
-    """Fill a folder as `make` does, which is asked once."""
-    shutil.copytree(_made(make), folder, dirs_exist_ok=True)
+def copied(make: Make, folder: Path) -> Any:
+    """Fill a folder as `make` does, which is asked once; gives what it gave."""
+    made, given = _made(make)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    return given
 
 
 @cache
-def _made(make: Make) -> Path:
-    kept = tempfile.TemporaryDirectory(prefix="remine-tests-")
-    _KEPT.append(kept)  # until the process ends
-    folder = Path(kept.name) / "made"
+def _made(make: Make) -> tuple[Path, Any]:
+    KEPT.append(tempfile.TemporaryDirectory(prefix="remine-tests-"))
+    folder = Path(KEPT[-1].name) / "made"
     folder.mkdir()
-    make(folder)
-    return folder
-
-
-_KEPT: list["tempfile.TemporaryDirectory[str]"] = []
+    return folder, make(folder)
