@@ -17,10 +17,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 from sides import in_turns
 from sides.lists import TextLists, peak_bytes
 
 from models.fitting import Progress, take_step
+from models.lists import TrainingLists
 from models.locate import locate
 from models.loop import StudentPlan, descent
 from models.objectives import Term
@@ -50,14 +52,15 @@ def main() -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     one = json.loads(done.stdout.splitlines()[-1])
     print(
-        f"{options.batch:,} lists of {options.length}, {one['tokens']:,} tokens, with the cache: {one['seconds']:.1f} s"
-        f", peak {one['peak'] / 2**30:.2f} GiB, {one['before'] / 2**30:.2f} GiB of it before the step"
+        f"{options.batch:,} lists of {options.length}, {one['passages']:,} different passages, "
+        f"{one['tokens']:,} tokens, with the cache: {one['seconds']:.1f} s, "
+        f"peak {one['peak'] / 2**30:.2f} GiB, {one['before'] / 2**30:.2f} GiB of it before the step"
     )
 
 
 def both_ways(options: argparse.Namespace) -> None:
     """Print the step times of a small batch."""
-    student, plan, step = prepared(options, options.small)
+    student, plan, _, step = prepared(options, options.small)
     runs: dict[str, Callable[[], Any]] = {
         "plain": lambda: step(replace(plan, cache=False)),
         "cache": lambda: step(replace(plan, cache=True)),
@@ -73,16 +76,19 @@ def both_ways(options: argparse.Namespace) -> None:
 
 def large(options: argparse.Namespace) -> dict[str, float]:
     """Take one step of a large batch and tell its peak."""
-    _, plan, step = prepared(options, options.batch)
+    _, plan, lists, step = prepared(options, options.batch)
     before = peak_bytes()
     started = time.perf_counter()
     progress = step(replace(plan, cache=True))
     took = time.perf_counter() - started
-    return {"tokens": progress.tokens, "seconds": took, "peak": peak_bytes(), "before": before}
+    told = {"passages": len(np.unique(lists.passages)), "tokens": progress.tokens}
+    return {**told, "seconds": took, "peak": peak_bytes(), "before": before}
 
 
-def prepared(options: argparse.Namespace, batch: int) -> tuple[Student, StudentPlan, Callable[[StudentPlan], Progress]]:
-    """A student, a plan, and what takes a step of such a plan."""
+def prepared(
+    options: argparse.Namespace, batch: int
+) -> tuple[Student, StudentPlan, TrainingLists, Callable[[StudentPlan], Progress]]:
+    """A student, a plan, lists for one step, and what takes a step of such a plan."""
     student = Student.load(locate(options.student), configure())
     lists = TextLists.read(options.folder, batch, options.length).for_us(student)
     plan = StudentPlan(steps=10**6, batch=batch, length=options.length, terms=MIX)
@@ -93,7 +99,7 @@ def prepared(options: argparse.Namespace, batch: int) -> tuple[Student, StudentP
         take_step(student, optimizer, some, descent(student, lists, some), progress)
         return progress
 
-    return student, plan, step
+    return student, plan, lists, step
 
 
 if __name__ == "__main__":

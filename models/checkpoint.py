@@ -1,6 +1,7 @@
 """What a training run needs to go on after it was killed: tensors as safetensors, the rest as JSON."""
 
 import json
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 Tensors = dict[str, Tensor]
+logger = logging.getLogger(__name__)
 
 
 class Saved(NamedTuple):
@@ -31,12 +33,15 @@ class Checkpoints:
     files of their own and stay as long as a saved state names them.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any], writes: bool = True) -> None:
+    def __init__(
+        self, folder: Path, identity: Mapping[str, Any], where: Mapping[str, Any], writes: bool = True
+    ) -> None:
         """Open a folder.
 
         Args:
             folder: Made where it isn't there.
             identity: What the run is of (plan, data, starting weights), as JSON values.
+            where: How this machine computes it; a state that was saved otherwise is gone on from, with a warning.
             writes: False only reads, where another process of the same run writes.
 
         Raises:
@@ -55,6 +60,7 @@ class Checkpoints:
             )
         with _beside(path) as beside:
             beside.write_text(mine, "utf-8")
+        self._note_where(where)
 
     def keep_best(self, step: int, model: Tensors) -> None:
         """Keep the weights of the best step; those of a saved state's best step stay beside."""
@@ -106,6 +112,19 @@ class Checkpoints:
         """How the run ended; None while it hasn't."""
         path = self.folder / "finished.json"
         return _json(path) if path.exists() else None
+
+    def _note_where(self, where: Mapping[str, Any]) -> None:
+        """Write down how it is computed from here on, and warn where that changes in the middle of a run."""
+        path = self.folder / "where.json"
+        if path.exists() and self._states() and _json(path) != dict(where):
+            logger.warning(
+                "%s: the interrupted run goes on in another way: %s. What it learns is as good, but sums are rounded "
+                "and dropout is drawn otherwise, so it will not end bit-equal to an uninterrupted one",
+                self.folder,
+                _difference(path, where),
+            )
+        with _beside(path) as beside:
+            beside.write_text(json.dumps(where, sort_keys=True, indent=1), "utf-8")
 
     def _best(self, step: int) -> Path:
         return self.folder / f"best-{step}.safetensors"

@@ -25,6 +25,7 @@ class Draw:
             alike, by the teacher's margin.
         seed: Where the draws start.
         positives: Positives of a list at most.
+        pool: Others are drawn from the first so many in the stored order; 0 draws from all.
     """
 
     batch: int
@@ -33,12 +34,15 @@ class Draw:
     pick: Pick = "random"
     seed: int = 0
     positives: int = 1
+    pool: int = 0
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.length < 1:
             raise ValueError(f"a batch needs at least one list of one candidate, got {self.batch} × {self.length}")
         if not 1 <= self.positives <= self.length:
             raise ValueError(f"a list of {self.length} candidates cannot hold {self.positives} positives")
+        if self.pool < 0:
+            raise ValueError(f"a pool of {self.pool} candidates is none; 0 draws from all")
 
 
 def shuffled(count: int, batch: int, clusters: Rows, generator: np.random.Generator) -> Rows:
@@ -81,6 +85,7 @@ def choose(
         positives[positives != anchor], min(draw.positives, len(positives)) - 1, replace=False, shuffle=False
     )
     held = np.concatenate([[anchor], further]).astype(np.int64)
+    others = others[: draw.pool] if draw.pool else others
     most = min(draw.length - len(held), len(others))
     if draw.pick == "top":
         return held, others[:most]

@@ -7,17 +7,15 @@ So a resumed run needs no generator's state, and an evaluation cannot disturb on
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from models.checkpoint import Checkpoints, Saved, digest_tensors
-from models.regime import dropout_of, frozen
+from models.regime import dropout_of, frozen, seeded
 from models.runtime import Runtime
 from models.schedule import load_moments, make_optimizer, moments, rate
 
@@ -47,7 +45,7 @@ class Plan:
         cache: Where a loss needs a whole batch, use a gradient cache: memory is bounded by `chunk_tokens` instead.
     """
 
-    # says where it ran, not what it is: a run may be resumed with other values
+    # says where it ran, not what it is: a run may be resumed with other values, and warns where bits depend on them
     WHERE: ClassVar[frozenset[str]] = frozenset({"record_every", "save_seconds", "chunk_tokens", "cache"})
 
     steps: int
@@ -178,7 +176,7 @@ def fit(model: Trainable, plan: Plan, work: Work, state_dir: Path, tick: Tick | 
         ValueError: The folder holds another run.
     """
     team = model.runtime.team
-    kept = Checkpoints(state_dir, _identity(model, plan, work), writes=team.rank == 0)
+    kept = Checkpoints(state_dir, _identity(model, plan, work), _where(model.runtime, plan), writes=team.rank == 0)
     over = team.told(kept.finished)  # no process reads before the first one has found the folder to be this run's
     if over is not None:
         progress = Progress(**over)
@@ -198,16 +196,6 @@ def fit(model: Trainable, plan: Plan, work: Work, state_dir: Path, tick: Tick | 
         tokens=progress.tokens,
         seconds=progress.seconds,
     )
-
-
-@contextmanager
-def seeded(device: str, *numbers: int) -> Iterator[None]:
-    """Draw dropout from these numbers alone and leave torch's generators as they were."""
-    place = torch.device(device)
-    others = [place] if place.type == "cuda" else []
-    with torch.random.fork_rng(devices=others):
-        torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1)[0]))
-        yield
 
 
 def _run(model: Trainable, plan: Plan, work: Work, kept: Checkpoints, tick: Tick | None) -> Progress:
@@ -290,6 +278,12 @@ def _identity(model: Trainable, plan: Plan, work: Work) -> dict[str, Any]:
     """Everything that the weights of a step depend on, threads and device aside."""
     settings = {name: str(value) for name, value in asdict(plan).items() if name not in plan.WHERE}
     return {**settings, "data": work.data, "start": digest_tensors(model.state())}
+
+
+def _where(runtime: Runtime, plan: Plan) -> dict[str, Any]:
+    """Everything else that the last bits depend on: how sums are cut, and what dropout is drawn for at once."""
+    chunks = {"chunk_tokens": plan.chunk_tokens, "cache": plan.cache, "processes": runtime.team.size}
+    return {**chunks, "device": runtime.device, "precision": runtime.precision, "threads": runtime.threads}
 
 
 def _tell(tick: Tick | None, steps: int) -> None:

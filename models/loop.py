@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from models.cache import Group, backward
@@ -18,7 +20,9 @@ from models.objectives import READS_TEACHER, Scored, Term, mixed
 from models.routes import Side
 from models.scales import scale_warnings
 from models.student import Student
+from models.team import ALONE
 
+SAMPLE = 32  # lists whose similarities are looked at before training
 logger = logging.getLogger(__name__)
 
 
@@ -32,6 +36,7 @@ class StudentPlan(Plan):
         terms: The objectives.
         in_batch: Contrastive terms take the passages of the whole batch as negatives.
         pick: Others are drawn at random, from the top of the list, or balanced by the teacher's margin.
+        pool: Others are drawn from the first so many of the list; 0 draws from all.
         clusters: Topics of queries, one of which a batch is drawn from; 0 mixes them. Whoever makes the lists reads it.
         dimensions: The first numbers of vectors that have to rank as all of them do (Matryoshka, arXiv 2205.13147).
         lora: Small matrices that learn in place of the transformer's weights; None trains every weight.
@@ -42,6 +47,7 @@ class StudentPlan(Plan):
     terms: tuple[Term, ...] = (Term("contrastive"),)
     in_batch: bool = True
     pick: Pick = "random"
+    pool: int = 0
     clusters: int = 0
     dimensions: tuple[int, ...] = ()
     lora: Lora | None = None
@@ -62,7 +68,7 @@ class StudentPlan(Plan):
     @property
     def draw(self) -> Draw:
         """How a batch is drawn."""
-        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed, self.positives)
+        return Draw(self.batch, self.length, self.reads_teacher, self.pick, self.seed, self.positives, self.pool)
 
 
 def train_student(
@@ -94,11 +100,28 @@ def train_student(
             f"dimensions {beyond} are not below the {student.dimension} numbers of the student's vectors; nothing "
             "would be shortened"
         )
-    for warning in scale_warnings(plan.terms, student.similarity, lists.targets):
+    for warning in scale_warnings(plan.terms, lists.targets, some_dots(student, lists, plan)):
         logger.warning(warning)
     work = Work(descent(student, lists, plan), lambda: evaluate(student), lists.batches(plan.draw), lists.digest())
     with adapted(student, plan.lora, plan.seed):
         return fit(student, plan, work, state_dir, tick)
+
+
+def some_dots(student: Student, lists: TrainingLists, plan: StudentPlan) -> NDArray[np.float32] | None:
+    """Dot products of a few lists' queries and candidates, as the student is; None where they are cosines."""
+    if student.similarity == "cosine":
+        return None
+    batch = lists.draw(replace(plan.draw, batch=SAMPLE), 0)
+    student.eval()
+    with torch.no_grad():
+        sides = [
+            ALONE.whole([group.run(chunk) for chunk in group.chunks], group.chunks)
+            for group in chunked(student, batch, plan.chunk_tokens)
+        ]
+        if all(torch.allclose(side.norm(dim=1), torch.ones(()).to(side), atol=1e-3) for side in sides):
+            return None
+        own, _ = scored(batch, student.scores(*sides), in_batch=False)
+    return own.student[own.mask].float().cpu().numpy()
 
 
 def descent(student: Student, lists: TrainingLists, plan: StudentPlan) -> Descend:

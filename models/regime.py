@@ -1,8 +1,9 @@
-"""How a transformer computes while it learns: which attention kernel, and how much dropout."""
+"""How a transformer computes while it learns: which attention kernel, how much dropout, and whence its draws come."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -26,6 +27,16 @@ def learning_attention(model: nn.Module, device: str, learns: bool) -> None:
         elif not learns and hasattr(module, "_remine_attention"):
             change(module._remine_attention)
             del module._remine_attention
+
+
+@contextmanager
+def seeded(device: str, *numbers: int) -> Iterator[None]:
+    """Draw dropout from these numbers alone and leave torch's generators as they were."""
+    place = torch.device(device)
+    others = [place] if place.type == "cuda" else []
+    with torch.random.fork_rng(devices=others):
+        torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1)[0]))
+        yield
 
 
 @contextmanager

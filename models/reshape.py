@@ -1,12 +1,13 @@
-"""Other students out of one: fewer layers, weights from scratch, or a tower for queries and one for passages."""
+"""Other students out of one: fewer layers, weights from scratch, another similarity, or a tower for each side."""
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
+from models.routes import with_normalize
 from models.student import Student
 
 
@@ -63,30 +64,57 @@ def start_anew(student: Student, seed: int) -> None:
                         reset()
 
 
+def compare_by(student: Student, similarity: Literal["cosine", "dot"]) -> Student:
+    """Compare vectors by the cosine, or as they are by the dot product; whatever is saved or exported does so, too.
+
+    Args:
+        student: Its modules become those of the new one; for the dot product, those that make unit length are left out.
+        similarity: How two vectors are compared.
+    """
+    first = student.model[0]
+    routes = first.sub_modules if type(first).__name__ == "Router" else {}
+    for route, modules in routes.items() if similarity == "dot" else []:
+        routes[route] = nn.Sequential(*_unscaled(modules))
+    kept = _unscaled(student.model) if similarity == "dot" else list(student.model)
+    return _with_modules(student, kept, similarity)
+
+
+def _unscaled(modules: Any) -> list[nn.Module]:
+    """Modules but those that make vectors unit length."""
+    return [module for module in modules if type(module).__name__ != "Normalize"]
+
+
+def _with_modules(student: Student, modules: list[Any], similarity: str) -> Student:
+    """A student of other modules, with the prompts of this one."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(
+        modules=modules,
+        device=student.runtime.device,
+        prompts=student.model.prompts,
+        similarity_fn_name=similarity,
+    )
+    made = Student(with_normalize(model), student.runtime)
+    made.query_prompt, made.passage_prompt = student.query_prompt, student.passage_prompt
+    made.eval()
+    return made
+
+
 def part_towers(student: Student) -> Student:
     """Give queries and passages a tower each, both starting as the student's; one that has two stays as it is.
 
     Args:
         student: Its modules become those of the passages' tower.
     """
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Router
 
     if len(student.towers) > 1:
         return student
     modules = list(student.model)
-    outer = [module for module in modules[1:] if type(module).__name__ == "Normalize"]
-    inner = [module for module in modules if module not in outer]
-    model = SentenceTransformer(
-        modules=[Router.for_query_document([deepcopy(module) for module in inner], inner), *outer],
-        device=student.runtime.device,
-        prompts=student.model.prompts,
-        similarity_fn_name=student.model.similarity_fn_name,
-    )
-    parted = Student(model, student.runtime)
-    parted.query_prompt, parted.passage_prompt = student.query_prompt, student.passage_prompt
-    parted.eval()
-    return parted
+    inner = _unscaled(modules)
+    outer = [module for module in modules if module not in inner]
+    router = Router.for_query_document([deepcopy(module) for module in inner], inner)
+    return _with_modules(student, [router, *outer], student.model.similarity_fn_name)
 
 
 def _stack(transformer: Any, count: int) -> tuple[nn.Module, str]:

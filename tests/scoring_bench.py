@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from copies import copied
 from tiny import sentences
 from tiny_corpus import make_corpus
 
@@ -64,12 +66,33 @@ class Bench:
 
 
 def open_bench(home: Path, teacher: TeacherRef, passages: Sequence[str] = PASSAGES) -> Bench:
-    where = Where(home=home, device="cpu", precision="fp32", threads=1, batch_tokens=128, lock_seconds=20)
+    where = where_of(home)
+    if where.warehouse_path.exists():
+        number = opened(passages, home)
+    else:
+        copied(fresh(tuple(passages)), home)
+        number = 1
+    corpus = make_corpus(where.artifacts_path, passages, QUERIES, [])
+    return Bench(home, teacher, Run(id=number, recipe="tiny", where=where), corpus)
+
+
+def where_of(home: Path) -> Where:
+    return Where(home=home, device="cpu", precision="fp32", threads=1, batch_tokens=128, lock_seconds=20)
+
+
+@cache
+def fresh(passages: tuple[str, ...]) -> Callable[[Path], int]:
+    return partial(opened, passages)
+
+
+def opened(passages: Sequence[str], home: Path) -> int:
+    """Begin a run in a folder and load the corpus; returns the run's number."""
+    where = where_of(home)
     warehouse = warehouse_of(where)
     number = start_run(warehouse, "distill", "tiny", "{}", {})
     corpus = make_corpus(where.artifacts_path, passages, QUERIES, [])
     load_corpus(warehouse, number, "tiny", corpus.path, corpus.fingerprint)
-    return Bench(home, teacher, Run(id=number, recipe="tiny", where=where), corpus)
+    return number
 
 
 class Counting:

@@ -13,10 +13,10 @@ from torch import Tensor
 from models.batching import chunks_by_length
 from models.cache import Group, backward
 from models.drawing import Draw
-from models.fitting import seeded
 from models.lists import Batch, Judged, Role, TrainingLists, pair_keys
 from models.loop import StudentPlan, batch_loss, chunked
 from models.objectives import Term
+from models.regime import seeded
 from models.runtime import Runtime
 from models.student import Student
 

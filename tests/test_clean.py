@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from command import Remine
+from copies import copied
 
 from flows.locks import run_lock
 from tasks.artifacts import Artifact, make_artifact
@@ -38,9 +39,17 @@ def made(run: Run, step: str, name: str, inputs: dict[str, str], **facts: str) -
 @pytest.fixture
 def three(tmp_path: Path) -> dict[str, Artifact]:
     """Three runs: the second learned from what the first encoded, the third from nothing of either."""
+    artifacts = tmp_path / "data" / "artifacts"
+    return {
+        name: each.model_copy(update={"path": artifacts / each.step / each.path.name})
+        for name, each in copied(play, tmp_path).items()
+    }
+
+
+def play(home: Path) -> dict[str, Artifact]:
     found = {}
     for number in (1, 2, 3):
-        run = begun(tmp_path)
+        run = begun(home)
         found[f"corpus {number}"] = made(run, "ingest", f"corpus {number}", {})
         inputs = {"corpus": found[f"corpus {number}"].fingerprint}
         found[f"train {number}"] = made(run, "train", f"train {number}", inputs, student=f"student {number}")

@@ -1,7 +1,7 @@
 """`remine score` from the command line, over every format of pairs and of scores: what comes out is the teacher's."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -43,15 +43,6 @@ def write_trec(frame: pl.DataFrame, path: Path) -> None:
     path.write_text("".join(f"{query} Q0 {passage} 1 0.5 bm25\n" for query, passage in rows), "utf-8")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    from prefect.settings import get_current_settings
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=120):
-        yield str(get_current_settings().api.url)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, tiny_teacher: Path) -> Path:
     """A home with an ingested corpus: queries q0, q1 … and passages p0, p1 …"""
@@ -61,10 +52,10 @@ def folder(tmp_path: Path, tiny_teacher: Path) -> Path:
 
 @pytest.fixture
 def score(
-    remine: Remine, server: str, folder: Path, tiny_teacher: Path, monkeypatch: pytest.MonkeyPatch
+    remine: Remine, prefect: str, folder: Path, tiny_teacher: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Told]:
     """`remine score` with the tiny teacher, in the folder."""
-    monkeypatch.setenv("PREFECT_API_URL", server)
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
     return lambda *more: remine("score", "--teacher", str(tiny_teacher), *HERE, *more, cwd=folder)
 
 
@@ -172,13 +163,13 @@ FAILED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAILED)
 def test_a_teacher_that_cannot_score_is_one_sentence_and_no_shard(
-    server: str, folder: Path, tiny_teacher: Path, fault: str
+    prefect: str, folder: Path, tiny_teacher: Path, fault: str
 ) -> None:
     """Every text that is short enough would be scored, and the first long one fail its shard."""
     arguments, sentence = FAILED[fault]
     by_text().write_csv(folder / "pairs.csv")
     asked = ("score", "--pairs", "pairs.csv", "--out", "x.csv", "--teacher", str(tiny_teacher), *HERE, *arguments)
-    told = process(*asked, cwd=folder, PREFECT_API_URL=server)
+    told = process(*asked, cwd=folder, PREFECT_API_URL=prefect)
     assert told.returncode == 1 and f"remine: {sentence}" in told.stderr.replace(f"{tiny_teacher}: ", "")
     assert "shard" not in told.stderr and "Traceback" not in told.stderr and "foreseen" not in told.stderr
     assert not list((folder / "data" / "artifacts" / "shards").rglob("*.parquet"))

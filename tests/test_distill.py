@@ -1,13 +1,13 @@
 """The whole loop through Prefect, with tiny models: what a run leaves behind, and what a second run doesn't do."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from sources import write_words
-from tiny_loop import QUERIES, recipe, run
+from tiny_loop import recipe, run
 
 from tasks.where import Where
 from warehouse.connect import Warehouse
@@ -17,16 +17,14 @@ pytestmark = pytest.mark.usefixtures("prefect")
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(looped: Path) -> Path:
     """A BEIR folder whose queries share words with their passage."""
-    return write_words(tmp_path_factory.mktemp("beir") / "data", QUERIES)
+    return looped / "data"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, data: Path, tiny_student: Path) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    run(recipe(data, tiny_student), home)
-    return home
+def home(tmp_path_factory: pytest.TempPathFactory, looped: Path) -> Path:
+    return shutil.copytree(looped / "home", tmp_path_factory.mktemp("distill") / "home")
 
 
 def rows(warehouse: Warehouse, sql: str) -> list[tuple[Any, ...]]:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +45,7 @@ def own(tiny_student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, own: Path) -> Iterator[Path]:
-    from prefect.testing.utilities import prefect_test_harness
-
+def home(tmp_path_factory: pytest.TempPathFactory, own: Path, prefect: str) -> Path:
     from flows.distill import distill
 
     root = tmp_path_factory.mktemp("ready")
@@ -66,10 +63,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, own: Path) -> Iterator[Path]:
         "training": {"steps": 4, "batch": 8, "list_length": 4, "lr": 1e-3, "evaluate_every": 2},
     }
     where = Where(home=root / "home", device="cpu", precision="fp32", threads=1)
-    with prefect_test_harness(server_startup_timeout=120):
-        state: Any = distill(Recipe.model_validate(settings), where, return_state=True)
+    state: Any = distill(Recipe.model_validate(settings), where, return_state=True)
     assert state.is_completed(), state
-    yield root / "home"
+    return root / "home"
 
 
 def rows(home: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -1,7 +1,6 @@
 """`remine evaluate`: off-the-shelf models beside chance and BM25, through the same steps as a run."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,7 @@ QUERIES = 60
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path) -> Iterator[tuple[Path, Any]]:
-    from prefect.testing.utilities import prefect_test_harness
-
+def told(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path, prefect: str) -> tuple[Path, Any]:
     root = tmp_path_factory.mktemp("compared")
     data = write_words(root / "words", QUERIES)
     (data / "qrels" / "train.tsv").unlink()
@@ -33,10 +30,9 @@ def told(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path) -> Iterat
     options = ["--models", str(tiny_student), str(other), "--teacher", str(make_teacher(root / "judge"))]
     options += ["--trec-out", str(root / "trec"), "--home", str(root), "--format", "json"]
     options += ["--device", "cpu", "--precision", "fp32", "--threads", "1"]
-    with prefect_test_harness(server_startup_timeout=120):
-        result = CliRunner().invoke(app, ["evaluate", str(data), *options], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["evaluate", str(data), *options], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    yield root, json.loads(result.stdout[result.stdout.index("[") :])
+    return root, json.loads(result.stdout[result.stdout.index("[") :])
 
 
 def test_every_model_stands_beside_chance_and_bm25(told: tuple[Path, Any]) -> None:

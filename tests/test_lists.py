@@ -1,6 +1,7 @@
 """Training lists: what is drawn, what is masked, and what is refused."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +140,22 @@ def test_top_takes_the_first_of_the_list_and_random_takes_others_every_epoch() -
     assert all(negatives("top", step) == [9, 3] for step in range(5))
     assert len({tuple(negatives("random", step)) for step in range(30)}) > 10
     assert {row for step in range(30) for row in negatives("random", step)} == {9, 3, 7, 1, 8, 2}
+
+
+def test_a_pool_is_the_first_of_the_list_and_all_of_it_is_drawn() -> None:
+    """RocketQA's four in turn: with `top`, the one hard negative of a list would be the same one for ever."""
+    lists = make([(0, 0, POSITIVE, 5.0), (0, 1, SOFT, 4.0), *((0, number, NEGATIVE, 0.0) for number in range(2, P))])
+
+    def seen(**options: Any) -> Counter[int]:
+        batches = [lists.draw(Draw(batch=1, length=2, **options), step) for step in range(120)]
+        return Counter(number for batch in batches for number in map(passage_of, batch.passages) if number)
+
+    assert set(seen(pool=4)) == {2, 3, 4, 5} and min(seen(pool=4).values()) > 15
+    assert set(seen(pool=4, soft=True)) == {1, 2, 3, 4}
+    assert set(seen()) == set(range(2, P)) and set(seen(pick="top")) == {2}
+    assert set(seen(pool=4, pick="balanced")) == {2, 3, 4, 5}
+    with pytest.raises(ValueError, match="pool of -1"):
+        Draw(batch=1, length=2, pool=-1)
 
 
 def test_balanced_draws_show_a_few_hard_negatives_as_often_as_many_easy_ones() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny import make_student, sentences
 
-from models.reshape import cut_layers, start_anew
+from models.reshape import compare_by, cut_layers, part_towers, start_anew
 from models.runtime import Runtime
 from models.student import Student
 from tasks.baseline.settings import StudentSettings
@@ -60,12 +60,37 @@ def test_random_weights_follow_from_the_seed_and_nothing_of_the_old_ones_stays(t
         assert not torch.equal(drawn[0][name], before.state()[name])
 
 
+@pytest.mark.parametrize("towers", [1, 2])
+def test_without_unit_length_the_dot_product_is_compared_by_and_saved(
+    tiny_student: Path, tmp_path: Path, towers: int
+) -> None:
+    """A student trained on raw products and exported with its Normalize would rank by other numbers than it learned."""
+    from sentence_transformers import SentenceTransformer
+
+    whole = Student.load(tiny_student, FP32)
+    raw = compare_by(part_towers(whole) if towers == 2 else whole, "dot")
+    assert raw.similarity == "dot" and len(raw.towers) == towers and raw.query_prompt == "query "
+    lengths = np.linalg.norm(vectors(raw), axis=1)
+    assert lengths.min() > 1.5 and lengths.std() > 0.01
+    unit = vectors(Student.load(tiny_student, FP32))
+    assert np.abs(vectors(raw) / lengths[:, None] - unit).max() < 1e-5
+    raw.save(tmp_path / "raw")
+    again = SentenceTransformer(str(tmp_path / "raw"), device="cpu")
+    asked, read = again.encode_query(TEXTS), again.encode_document(TEXTS)
+    assert again.similarity_fn_name == "dot" and np.abs(read - vectors(raw)).max() < 1e-5
+    assert np.abs(again.similarity(asked, read).numpy() - asked @ read.T).max() < 1e-4
+    back = compare_by(Student.load(tmp_path / "raw", FP32), "cosine")
+    assert back.similarity == "cosine" and np.abs(vectors(back) - unit).max() < 1e-5
+
+
 def test_a_recipe_makes_the_student_it_describes(tmp_path: Path) -> None:
     where, path = Where(home=tmp_path, device="cpu", precision="fp32", threads=1), make_student(tmp_path / "s", 7)
     plain = base_student(where, StudentSettings(model=str(path)))
     cut = base_student(where, StudentSettings(model=str(path), layers=[0]))
     anew = base_student(where, StudentSettings(model=str(path), init="random"))
     other = base_student(where, StudentSettings(model=str(path), init="random", seed=1))
-    assert plain.path == path and len({each.fingerprint for each in (plain, cut, anew, other)}) == 4
+    raw = base_student(where, StudentSettings(model=str(path), similarity="dot"))
+    assert plain.path == path and len({each.fingerprint for each in (plain, cut, anew, other, raw)}) == 5
+    assert Student.load(raw.path, FP32).similarity == "dot"
     assert Student.load(cut.path, FP32).model[0].auto_model.config.num_hidden_layers == 1
     assert base_student(where, StudentSettings(model=str(path), layers=[0])) == cut

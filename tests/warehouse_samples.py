@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from copies import copied
 
 from tasks.where import Where
 from warehouse.connect import Warehouse
@@ -120,10 +121,14 @@ def about(step: str, fingerprint: str, inputs: Mapping[str, str] | None = None, 
 
 def open_warehouse(folder: Path, **settings: Any) -> tuple[Warehouse, int]:
     """A warehouse with one run and the corpus."""
-    wh = Warehouse(folder / "warehouse.duckdb", **settings)
-    run = start_run(wh, "distill", "sample", '{"rounds": 1}', {"host": "here"})
-    load_corpus(wh, run, "toy", corpus(folder / "ingest"), "corpus-1")
-    return wh, run
+    copied(opened, folder)
+    return Warehouse(folder / "warehouse.duckdb", **settings), 1
+
+
+def opened(folder: Path) -> None:
+    wh = Warehouse(folder / "warehouse.duckdb")
+    assert start_run(wh, "distill", "sample", '{"rounds": 1}', {"host": "here"}) == 1
+    load_corpus(wh, 1, "toy", corpus(folder / "ingest"), "corpus-1")
 
 
 def play_round(wh: Warehouse, run: int, folder: Path) -> None:
@@ -152,9 +157,13 @@ def played(folder: Path) -> Where:
     """A folder with one round. Of q1, d1 is positive, d2 approved, d3 and d6 negative; of q2, d3 is positive, d2
     negative, d5 ambiguous, d6 promoted.
     """
-    wh, run = open_warehouse(folder, lock_seconds=20)
-    play_round(wh, run, folder)
+    copied(play, folder)
     return Where(home=folder, lock_seconds=20)
+
+
+def play(folder: Path) -> None:
+    wh, run = open_warehouse(folder)
+    play_round(wh, run, folder)
 
 
 def warehouse(where: Where) -> Warehouse:

@@ -48,7 +48,9 @@ class TextLists:
             raise ValueError(f"{folder}: {len(labelled)} labelled queries; a batch needs {count} different ones")
         drawing = np.random.default_rng(0)
         chosen = [sorted(labelled)[place] for place in drawing.permutation(len(labelled))[:count]]
-        rows = drawing.integers(0, len(corpus), (count, length))
+        turns = -(-count * length // len(corpus))  # a passage comes again only where all others have come
+        rows = np.concatenate([drawing.permutation(len(corpus)) for _ in range(turns)])
+        rows = rows[: count * length].reshape(count, length)
         rows[:, 0] = [labelled[query] for query in chosen]
         logits = drawing.normal(-2, 2, (count, length)).astype(np.float32)
         logits[:, 0] = 5.0

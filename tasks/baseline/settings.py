@@ -25,6 +25,11 @@ class StudentSettings(Settings):
     init: Literal["trained", "random"] = Field(
         "trained", description="random: keep the architecture and the tokenizer, and start from random weights."
     )
+    similarity: Literal["own", "cosine", "dot"] = Field(
+        "own",
+        description="How vectors are compared, here and in the exported folder. own: as the model says. cosine: made "
+        "unit length. dot: as they are, without the model's normalisation; its range wants other temperatures.",
+    )
     towers: Literal[1, 2] = Field(
         1, description="2: queries and passages get a tower each, both starting as the model; a Router has two anyway."
     )
@@ -36,4 +41,4 @@ class StudentSettings(Settings):
     def differs(self) -> bool:
         """Whether it is another student than the model as it comes."""
         changed = self.max_length is not None or bool(self.prompts or self.layers)
-        return changed or self.init == "random" or self.towers == 2
+        return changed or self.init == "random" or self.similarity != "own" or self.towers == 2

@@ -102,8 +102,9 @@ def fused(first: pl.DataFrame, second: pl.DataFrame, depth: int) -> pl.DataFrame
 def base_student(where: Where, settings: StudentSettings) -> StudentRef:
     """Find the student and name it by its fingerprint.
 
-    Another maximum length, other prompts, fewer layers, random weights or two towers make another student: it is saved
-    as a folder of its own, so that every later step, and whoever loads the result, sees the same one.
+    Another maximum length, other prompts, fewer layers, random weights, another similarity or two towers make another
+    student: it is saved as a folder of its own, so that every later step, and whoever loads the result, sees the same
+    one.
     """
     from models.fingerprint import fingerprint_folder
     from models.locate import locate
@@ -148,7 +149,7 @@ def describe_student(path: Path) -> dict[str, Any]:
 
 def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Student":
     """Load the student with what the recipe changes about it."""
-    from models.reshape import cut_layers, part_towers, start_anew
+    from models.reshape import compare_by, cut_layers, part_towers, start_anew
     from models.student import Student
 
     prompts = cast(Mapping[str, str], settings.prompts)
@@ -157,6 +158,8 @@ def load_base(settings: StudentSettings, path: Path, runtime: "Runtime") -> "Stu
         cut_layers(student, settings.layers)
     if settings.init == "random":
         start_anew(student, settings.seed)
+    if settings.similarity != "own":
+        student = compare_by(student, settings.similarity)
     return part_towers(student) if settings.towers == 2 else student
 
 
@@ -186,7 +189,7 @@ def _refuse_other_vectors(student: "Student", saved: Path, settings: StudentSett
     apart = max(float(np.abs(one.vectors - other.vectors).max()) for one, other in zip(*pairs, strict=True))
     if not apart <= TOLERANCE:
         raise ValueError(
-            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}, towers "
-            f"{settings.towers}), saved and loaded again, it gives vectors that differ by {apart:.2e}; every step "
-            "would train another student"
+            f"{settings.model}: changed as the recipe says (layers {settings.layers}, init {settings.init}, similarity "
+            f"{settings.similarity}, towers {settings.towers}), saved and loaded again, it gives vectors that differ "
+            f"by {apart:.2e}; every step would train another student"
         )

@@ -61,6 +61,7 @@ def round_plan(settings: Training, seed: int) -> "StudentPlan":
         length=settings.list_length,
         positives=settings.positives,
         pick=settings.pick,
+        pool=settings.pool,
         clusters=settings.clusters,
         terms=tuple(Term(**objective.model_dump()) for objective in settings.objectives),
         in_batch=settings.in_batch,

@@ -66,6 +66,12 @@ class Training(Optimiser):
         description="Candidates of a list. random: anew every epoch. top: the first by rank. balanced: hard and easy "
         "ones alike, by the teacher's margin (TAS-B).",
     )
+    pool: int = Field(
+        0,
+        ge=0,
+        description="Candidates of a query that its lists are drawn from: the first so many by rank that may be in "
+        "one; 0: all.",
+    )
     clusters: int = Field(
         0, ge=0, description="Topics of queries; above 0 a batch holds queries of one (TAS-B). Several batches each."
     )
@@ -74,7 +80,12 @@ class Training(Optimiser):
         description="Shorter vectors that have to rank well too (Matryoshka), such as [64, 128]; each is evaluated.",
     )
     in_batch: bool = Field(True, description="Other queries' passages are negatives in contrastive terms.")
-    chunk_tokens: int = Field(0, ge=0, description="Tokens per gradient-cache chunk; 0: the whole batch in one graph.")
+    chunk_tokens: int = Field(
+        0,
+        ge=0,
+        description="Tokens per gradient-cache chunk; 0: the whole batch in one graph. An interrupted training that "
+        "goes on with another number says so: dropout is drawn per chunk, so it ends as good, but not bit-equal.",
+    )
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -89,6 +100,15 @@ class Training(Optimiser):
             raise ValueError(
                 f"positives {self.positives} leave no place for a candidate in lists of {self.list_length}; "
                 "there would be nothing to compare them with"
+            )
+        if self.pool and self.pick == "top":
+            raise ValueError(
+                f"pool {self.pool} narrows what is drawn at random, and pick 'top' draws nothing: leave one"
+            )
+        if 0 < self.pool < self.list_length - self.positives:
+            raise ValueError(
+                f"pool {self.pool} is less than the {self.list_length - self.positives} candidates of a list; no list "
+                "would be whole"
             )
         if len(set(self.dimensions)) != len(self.dimensions):
             raise ValueError(f"each of dimensions may stand once, got {self.dimensions}")
