@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+@cache
 def installed_versions() -> dict[str, str]:
     """Versions of the libraries that a result depends on."""
     found = {}

@@ -1,12 +1,14 @@
 """Several teachers as one: what the mean of standardised logits is, who is asked anew, and what is stored."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from copies import copied
 from scoring_bench import KEYS, PASSAGES, QUERIES, Bench, Counting, open_bench
 from tiny import make_teacher
 
@@ -52,6 +54,16 @@ class Made:
 
 
 def make(home: Path, teachers: Sequence[TeacherRef]) -> Made:
+    copied(scoring(tuple(teacher.path for teacher in teachers)), home)
+    return play(teachers, home)  # which finds everything there
+
+
+@cache
+def scoring(paths: tuple[Path, ...]) -> Callable[[Path], Made]:
+    return partial(play, [ref(path) for path in paths])
+
+
+def play(teachers: Sequence[TeacherRef], home: Path) -> Made:
     bench = open_bench(home, teachers[0])
     pairs = bench.pairs(ASKED, PASSAGES[:8])
     bench.teacher = ensemble(bench, pairs, teachers)

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from copies import copied
 from test_promote import contender
 
 from tasks.artifacts import Artifact, make_artifact
@@ -22,10 +23,13 @@ from warehouse.load import load_metrics, start_run
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    where = Where(home=tmp_path)
+    copied(five_runs, tmp_path)
+    return Run(id=4, recipe="sample", where=Where(home=tmp_path))
+
+
+def five_runs(folder: Path) -> None:
     for _ in range(5):
-        start_run(Warehouse(where.warehouse_path), "distill", "sample", "{}", {})
-    return Run(id=4, recipe="sample", where=where)
+        start_run(Warehouse(folder / "warehouse.duckdb"), "distill", "sample", "{}", {})
 
 
 def named(run: Run, system: str, number: int, **how: Any) -> Path:

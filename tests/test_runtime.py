@@ -1,10 +1,11 @@
 """Device, precision and threads."""
 
-import os
+import json
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -14,17 +15,32 @@ from models.runtime import Runtime, available_cores, configure, cpu_flags, nativ
 ROOT = Path(__file__).parents[1]
 
 
-def fresh(code: str) -> str:
-    """Run code in a fresh interpreter, because thread counts stay set in this one."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+SCRIPT = """
+import json, os, sys, torch
+torch.set_num_threads(3)
+import models.runtime, models.student, models.teacher, models.locate, models.fingerprint
+heavy = {"transformers", "sentence_transformers", "faiss", "huggingface_hub"} & set(sys.modules)
+told = {"imported": [torch.get_num_threads(), sorted(heavy)]}
+os.environ.pop("RAYON_NUM_THREADS", None)
+told["asked"] = [models.runtime.configure("cpu", "fp32", 2).threads, torch.get_num_threads()]
+told["tokenizers"] = os.environ["RAYON_NUM_THREADS"]
+os.environ["RAYON_NUM_THREADS"] = "5"
+told["zero"] = [models.runtime.configure("cpu", "fp32", 0).threads, torch.get_num_threads()]
+told["user's"] = os.environ["RAYON_NUM_THREADS"]
+print(json.dumps(told))
+"""
 
 
-def test_torch_gets_the_threads_asked_for() -> None:
-    code = "import torch; from models.runtime import configure; print(configure('cpu', 'fp32', 2).threads, "
-    assert fresh(code + "torch.get_num_threads())") == "2 2"
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """What a fresh interpreter says, because thread counts stay set in this one."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_torch_gets_the_threads_asked_for(told: dict[str, Any]) -> None:
+    assert told["asked"] == [2, 2]
 
 
 def test_faiss_gets_the_threads_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,28 +52,17 @@ def test_faiss_gets_the_threads_of_torch(monkeypatch: pytest.MonkeyPatch) -> Non
     assert given == [threads]
 
 
-def test_tokenizers_get_the_threads_of_torch_unless_the_user_said_otherwise() -> None:
-    code = "import os; {}; from models.runtime import configure; configure('cpu', 'fp32', 2); "
-    code += "print(os.environ['RAYON_NUM_THREADS'])"
-    assert fresh(code.format("os.environ.pop('RAYON_NUM_THREADS', None)")) == "2"
-    assert fresh(code.format("os.environ['RAYON_NUM_THREADS'] = '3'")) == "3"
+def test_tokenizers_get_the_threads_of_torch_unless_the_user_said_otherwise(told: dict[str, Any]) -> None:
+    assert (told["tokenizers"], told["user's"]) == ("2", "5")
 
 
-def test_importing_the_package_sets_no_threads_and_imports_no_heavy_library() -> None:
+def test_importing_the_package_sets_no_threads_and_imports_no_heavy_library(told: dict[str, Any]) -> None:
     """Work at import cannot be undone by who imports (pitfall 46)."""
-    code = (
-        "import sys, torch; torch.set_num_threads(3); "
-        "import models.runtime, models.student, models.teacher, models.locate, models.fingerprint; "
-        "heavy = {'transformers', 'sentence_transformers', 'faiss', 'huggingface_hub'} & set(sys.modules); "
-        "print(torch.get_num_threads(), sorted(heavy))"
-    )
-    assert fresh(code) == "3 []"
+    assert told["imported"] == [3, []]
 
 
-def test_zero_threads_take_every_core_of_this_process() -> None:
-    assert fresh("from models.runtime import configure; print(configure('cpu', 'fp32', 0).threads)") == str(
-        available_cores()
-    )
+def test_zero_threads_take_every_core_of_this_process(told: dict[str, Any]) -> None:
+    assert told["zero"] == [available_cores()] * 2
 
 
 def test_auto_precision_follows_the_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
