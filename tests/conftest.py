@@ -14,6 +14,7 @@ import torch
 from command import HOSTILE, Remine
 from tiny import make_student, make_teacher
 
+from flows.connection import PATIENT
 from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
 
@@ -46,7 +47,8 @@ def prefect() -> Iterator[None]:
 def remine(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Remine:
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "REMINE_"))]:
         monkeypatch.delenv(name)
-    for name in ("PREFECT_LOGGING_EXTRA_LOGGERS", "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW"):
+    ours = ("PREFECT_LOGGING_EXTRA_LOGGERS", "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", *PATIENT)
+    for name in ours:
         monkeypatch.setenv(name, "")  # `remine run` sets them for its process
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "200")
