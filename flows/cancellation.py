@@ -1,4 +1,4 @@
-"""A click on “Cancel” reaches a run that no runner watches over: one that a person started with `remine run`."""
+"""Stopping a run that no runner watches over, one that a person started with `remine run`: by a click, or a signal."""
 
 import logging
 import os
@@ -11,7 +11,15 @@ from dataclasses import dataclass
 LOOK_EVERY = 5.0  # seconds between two looks at the run's state
 SERVED = "PREFECT__FLOW_RUN_ID"  # set by Prefect's runners for the processes that they start, and stop themselves
 
+KEPT = "what was finished is kept, and the same command goes on from there."
+CLICKED, INTERRUPTED, TERMINATED = f"Cancelled in Prefect; {KEPT}", f"Stopped by Ctrl-C; {KEPT}", f"Stopped; {KEPT}"
+CODES = {CLICKED: 1, INTERRUPTED: 130, TERMINATED: 143}  # what a command that was stopped so ends with
+
 log = logging.getLogger("remine.run")
+
+
+class Halted(KeyboardInterrupt):
+    """A flow that this one called was stopped; the message is one of `CODES`."""
 
 
 @dataclass
@@ -19,6 +27,19 @@ class Asked:
     """Whether somebody asked for the end of the run."""
 
     cancelled: bool = False
+
+    def told(self, stop: BaseException) -> str:
+        """Who stopped the run, in a sentence of `CODES`.
+
+        Args:
+            stop: What the signal was turned into; a click comes as SIGTERM does.
+        """
+        if self.cancelled:
+            return CLICKED
+        if isinstance(stop, Halted):
+            return str(stop)
+        # Prefect makes an exception of its own of SIGTERM; the command line's is a kind of KeyboardInterrupt.
+        return INTERRUPTED if type(stop) is KeyboardInterrupt else TERMINATED
 
 
 @contextmanager
@@ -45,12 +66,18 @@ def cancellable(flow_run: str | None) -> Iterator[Asked]:
 
 
 def _watch(flow_run: str, asked: Asked, over: threading.Event) -> None:
+    away = False
     while not over.wait(LOOK_EVERY):
         try:
             cancelled = _is_cancelled(flow_run)
         except Exception as error:  # away, restarting, or too busy to answer
-            log.debug("the server did not say whether the run is cancelled: %s", error)
+            if not away:
+                log.warning("The Prefect server does not answer (%s). The run goes on; it is asked again.", error)
+            away = True
             continue
+        if away:
+            log.warning("The Prefect server answers again.")
+        away = False
         if cancelled and not over.is_set():
             asked.cancelled = True
             os.kill(os.getpid(), signal.SIGTERM)

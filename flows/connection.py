@@ -1,14 +1,28 @@
 """The Prefect server as a client sees it: an address that answers or does not."""
 
+import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 
 Say = Callable[[str], None]
 
+# Prefect's client waits 2, 4, … 128 s between its attempts, each a fifth more or less: a server may be away for three
+# minutes at least. Its own five retries bear one.
+PATIENT = {"PREFECT_CLIENT_MAX_RETRIES": "7"}
+
 
 class ServerError(RuntimeError):
     """The Prefect server cannot be reached or does not start."""
+
+
+def be_patient() -> None:
+    """Let a run outlast a server that is away for minutes; what the environment says already stays.
+
+    Prefect has to be imported after it.
+    """
+    for name, value in PATIENT.items():
+        os.environ.setdefault(name, value)
 
 
 class Connection:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from flows.connection import PATIENT
 from flows.offered import OFFERED
 from flows.recipe import Recipe
 from tasks.where import Where
 
 POOL = "remine"
-LOGGED = {"PREFECT_LOGGING_EXTRA_LOGGERS": "remine"}  # our modules' logs belong to the run too
+# Our modules' logs belong to the run too, and a server that is away for minutes does not end it.
+ENVIRONMENT = {"PREFECT_LOGGING_EXTRA_LOGGERS": "remine", **PATIENT}
 HEAD = """# For `prefect deploy --all` here; `remine serve RECIPE --yaml prefect.yaml` writes it from a recipe.
 #   prefect work-pool create remine --type process && prefect work-pool set-concurrency-limit remine 1
 #   prefect deploy --all && prefect worker start --pool remine
@@ -63,7 +65,7 @@ def as_yaml(recipe: Recipe, where: Where, cron: str, timezone: str, scheduled: s
             "tags": ["remine", recipe.name],
             "parameters": each.parameters(recipe, where, whole=False),
             "schedules": [{"cron": cron, "timezone": timezone}] if cron and each.name == scheduled else [],
-            "work_pool": {"name": POOL, "job_variables": {"working_dir": ".", "env": dict(LOGGED)}},
+            "work_pool": {"name": POOL, "job_variables": {"working_dir": ".", "env": dict(ENVIRONMENT)}},
         }
         for each in OFFERED
     ]

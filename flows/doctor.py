@@ -154,7 +154,7 @@ def unfinished(warehouse: Warehouse, busy: bool) -> Finding:
     if not warehouse.path.exists():
         return Finding("unfinished runs", "good", "no run yet")
     facts = facts_of(warehouse)
-    open_ = facts.running if not busy else facts.running[:-1]
+    open_ = [] if busy else facts.running  # a run that begins closes those that were killed
     if open_:
         todo = f"`remine resume {open_[-1]}` goes on from what it finished; the next run closes it as crashed"
         return Finding("unfinished runs", "look", f"run {_listed(open_)} was killed without a word", todo)

@@ -1,13 +1,16 @@
 """One invocation of a flow: alone on its warehouse, entered into `runs`, whatever its end."""
 
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from prefect.exceptions import TerminationSignal
 from prefect.states import Cancelled
 
-from flows.cancellation import cancellable
+from flows.cancellation import SERVED, cancellable
 from flows.ends import close_gone
 from flows.locks import Busy, run_lock
 from flows.recipe import Named
@@ -18,15 +21,18 @@ from tasks.where import Where
 
 R = TypeVar("R", bound=Named)
 
-CANCELLED = "Cancelled in Prefect; what was finished is kept, and the same command goes on from there."
+_outer: ContextVar[Run | None] = ContextVar("outer", default=None)  # the run whose flow this one is called in
 
 
 def exclusively(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Where) -> Any:
     """Run a flow's body as the only one on its warehouse; a second run ends as Cancelled and names the first.
 
-    A run that was killed left no word of its end: the next one closes it as crashed.
+    A run that was killed left no word of its end: the next one closes it as crashed. A flow that another one calls, as
+    a sweep calls its variants, is a run of its own under the lock of the other.
     """
     logging.getLogger("remine").setLevel(logging.INFO)  # Prefect adds its handler to our loggers, and no level
+    if _outer.get() is not None:
+        return _told(flow, body, recipe, where)
     try:
         with run_lock(where.home, recipe.name):
             close_gone(where)
@@ -36,21 +42,35 @@ def exclusively(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Wher
 
 
 def _told(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Where) -> Any:
-    """Run the body until its end, a signal, or a click on “Cancel”, and tell whoever wants to know how it ended."""
+    """Run the body until its end, a signal, or a click on “Cancel”, and tell whoever wants to know how it ended.
+
+    Stopped by a person it ends as Cancelled, here as in the warehouse; Prefect would call a signal a crash, for which
+    people have alarms. What a runner of Prefect stops, the runner gives its state.
+    """
     with cancellable(flow_run_id()) as asked:
         try:
-            with opened_run(flow, recipe.name, recipe, where) as run:
+            with opened_run(flow, recipe.name, recipe, where, _outer.get()) as run, _inside(run):
                 result = body(run, recipe)
-        except (KeyboardInterrupt, TerminationSignal):
-            tell(flow, recipe.name, "cancelled", CANCELLED if asked.cancelled else "Stopped by a signal.")
-            if asked.cancelled:
-                return Cancelled(message=CANCELLED)
-            raise
+        except (KeyboardInterrupt, TerminationSignal) as stop:
+            told = asked.told(stop)
+            tell(flow, recipe.name, "cancelled", told)
+            if SERVED in os.environ:
+                raise
+            return Cancelled(message=told)
         except Exception as error:
             tell(flow, recipe.name, "failed", f"{type(error).__name__}: {error}")
             raise
     tell(flow, recipe.name, "completed", sentence_of(result))
     return result
+
+
+@contextmanager
+def _inside(run: Run) -> Iterator[None]:
+    token = _outer.set(run)
+    try:
+        yield
+    finally:
+        _outer.reset(token)
 
 
 def sentence_of(result: Any) -> str:

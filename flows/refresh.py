@@ -47,13 +47,13 @@ def refresh(recipe: Recipe, where: Where = Where()) -> Any:
 def refresh_student(run: Run, recipe: Recipe) -> Any:
     """The steps, in reading order; all of them make nothing anew that an earlier run has made."""
     before = find_incumbent(run, sections_of(recipe))
+    general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source, retiring=True)
     said = review(run, 1, corpus)
     change = compare_data(before, corpus, said)
     if change.nothing:
         return Completed(message=change.sentence, data=Unchanged(run=run.id, sentence=change.sentence))
 
-    general = guard(run, recipe.promotion)
     base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
     incumbent = measure(run, 0, corpus, before.student, recipe, general)
     miners = miners_of(run, corpus, before, base, incumbent if recipe.refresh.miner == "incumbent" else None)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flows.connection import Connection, ServerError
+from flows.connection import Connection, ServerError, be_patient
 from flows.local_server import LocalServer
 
 __all__ = ["Connection", "LocalServer", "ServerError", "configured_url", "connect"]
@@ -21,6 +21,7 @@ def connect(home: Path, port: int | None = None) -> Connection:
     Raises:
         ServerError: The configured server does not answer.
     """
+    be_patient()
     url = configured_url()
     if url is None:
         return LocalServer(home, port)

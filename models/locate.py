@@ -59,8 +59,9 @@ def _from_hub(name: str, files: list[str]) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=files, ignore_patterns=OTHER_FORMATS))
     except (OSError, ValueError) as error:
+        told = str(error).strip().partition("\n")[0].rstrip(". ")
         raise ModelNotFound(
             f"model {name!r}: there is no such folder here (looked in {Path.cwd()}), and the Hugging Face hub did not "
-            f"give it: {type(error).__name__}: {str(error).strip().splitlines()[0]}. Check the spelling, the network, "
+            f"give it: {type(error).__name__}: {told}. Check the spelling, the network, "
             "HF_TOKEN for a private model and HF_HUB_OFFLINE; or give a local folder"
         ) from error

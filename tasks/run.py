@@ -18,7 +18,7 @@ log = logging.getLogger("remine.run")
 
 
 @contextmanager
-def opened_run(flow: str, name: str, recipe: Settings, where: Where) -> Iterator[Run]:
+def opened_run(flow: str, name: str, recipe: Settings, where: Where, outer: Run | None = None) -> Iterator[Run]:
     """Enter an invocation into `runs`, and how it ended when it ends.
 
     Args:
@@ -26,12 +26,14 @@ def opened_run(flow: str, name: str, recipe: Settings, where: Where) -> Iterator
         name: Name of the recipe.
         recipe: Its settings, kept as JSON.
         where: Machine and paths.
+        outer: The run that this one is a part of, where it is.
     """
     where.home.mkdir(parents=True, exist_ok=True)
     facts = {
         "flow_run_id": flow_run_id(),
         "where": json.loads(where.model_dump_json()),
         "versions": installed_versions(),
+        **({"part_of": outer.id} if outer else {}),
     }
     warehouse = warehouse_of(where)
     run = Run(id=start_run(warehouse, flow, name, recipe.model_dump_json(), facts), recipe=name, where=where)

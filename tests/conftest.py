@@ -18,6 +18,7 @@ from sources import write_words
 from tiny import make_student, make_teacher
 from tiny_loop import QUERIES, recipe, run
 
+from flows.connection import PATIENT
 from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
 
@@ -76,7 +77,8 @@ def looped(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path, prefect
 def remine(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Remine:
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "REMINE_"))]:
         monkeypatch.delenv(name)
-    for name in ("PREFECT_LOGGING_EXTRA_LOGGERS", "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW"):
+    ours = ("PREFECT_LOGGING_EXTRA_LOGGERS", "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", *PATIENT)
+    for name in ours:
         monkeypatch.setenv(name, "")  # `remine run` sets them for its process
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "200")

@@ -84,11 +84,12 @@ def url(home: Path) -> str:
     return f"http://127.0.0.1:{note['port']}/api"
 
 
-def ask(home: Path, path: str, body: Any = None) -> Any:
-    """Ask the folder's server, as a page in the browser does; a busy database is asked again."""
+def ask(home: Path | str, path: str, body: Any = None) -> Any:
+    """Ask the folder's server, or the one at an address, as a page in the browser does; a busy one is asked again."""
+    api = url(home) if isinstance(home, Path) else home
     for attempt in range(8):
         try:
-            answer = fetch(f"{url(home)}/{path}", None if body is None else json.dumps(body).encode(), 20)
+            answer = fetch(f"{api}/{path}", None if body is None else json.dumps(body).encode(), 20)
             return json.loads(answer or b"null")
         except OSError:
             if attempt == 7:
@@ -97,7 +98,7 @@ def ask(home: Path, path: str, body: Any = None) -> Any:
     raise AssertionError
 
 
-def flow_runs(home: Path) -> list[dict[str, Any]]:
+def flow_runs(home: Path | str) -> list[dict[str, Any]]:
     """Flow runs that have begun, as the server knows them, the oldest first."""
     found: list[dict[str, Any]] = ask(home, "flow_runs/filter", {"sort": "START_TIME_ASC"})
     return [each for each in found if each["start_time"]]

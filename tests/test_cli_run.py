@@ -159,7 +159,7 @@ def test_a_signal_ends_a_run_with_one_line(
     _, said = process.communicate(timeout=120)
     assert time.monotonic() - begun < 60
     assert process.returncode == code, said
-    assert said.strip().splitlines()[-1].startswith("Stopped.")
+    assert said.strip().splitlines()[-1].startswith("Stopped")
     assert "Traceback" not in said
     assert statuses(home)[0] == "cancelled"
     assert not (home / ".prefect" / "server.json").exists()

@@ -63,13 +63,17 @@ def test_a_click_on_cancel_ends_a_run_that_a_person_started(home: Path, begun: B
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_within_ten_seconds(home: Path, begun: Begun, number: int, code: int) -> None:
+    """Cancelled on both sides: what Prefect calls a crash wakes people up."""
     process = begun("--set", f"seed={number}")
+    flow_run = flow_runs(home)[-1]["id"]
     process.send_signal(number)
     began = time.monotonic()
     process.wait(timeout=60)
     assert time.monotonic() - began < 10
     assert process.returncode == code, said(home)
     assert runs(home)[-1][2:] == ("cancelled", "stopped by a signal")
+    assert wait("the state", lambda: state_of(home, flow_run) == "CANCELLED", 10 - (time.monotonic() - began)) < 10
+    assert said(home).strip().splitlines()[-1].startswith("Stopped")
 
 
 def test_a_killed_run_is_crashed_everywhere_at_the_next_start(home: Path, begun: Begun) -> None:

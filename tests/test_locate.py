@@ -74,10 +74,10 @@ def test_the_hub_is_asked_for_safe_files_only(tmp_path: Path, monkeypatch: pytes
 
 def test_an_unreachable_hub_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def download(name: str, **_: Any) -> str:
-        raise LocalEntryNotFoundError("cannot connect\nand many more lines")
+        raise LocalEntryNotFoundError("cannot connect.\nand many more lines")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(ModelNotFound, match=r"'owner/model'.*did not give it.*cannot connect\..*HF_HUB_OFFLINE"):
+    with pytest.raises(ModelNotFound, match=r"'owner/model'.*did not give it.*cannot connect\. Check.*HF_HUB_OFFLINE"):
         locate("owner/model")
 
 

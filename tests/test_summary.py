@@ -36,6 +36,8 @@ from tasks.where import Where
 from warehouse.queries import leaderboard as warehouse_leaderboard
 
 RUN = Run(id=7, recipe="sample", where=Where())
+COUNTS = {"positive": 10, "promoted": 0, "negative": 1400, "approved": 42, "ambiguous": 48, "unscored": 0}
+JUDGED = {"false_negatives": 42, "verdicts": COUNTS, "queries": 10, "queries_without_negatives": 1, "empty_lists": 0}
 
 
 def test_systems_stand_in_the_order_of_the_loop() -> None:
@@ -111,7 +113,7 @@ def placed(tmp_path: Path) -> list[Placed]:
         Placed(1, artifact_of(tmp_path, "encode", {"truncated_share": 0.25})),
         Placed(1, artifact_of(tmp_path, "score", {"pairs": 1500, "new": 1200, "reused": 300, "truncated": 15})),
         Placed(1, artifact_of(tmp_path, "score", {"pairs": 500, "new": 400, "reused": 100, "truncated": 5})),
-        Placed(1, artifact_of(tmp_path, "denoise", {"false_negatives": 42, "verdicts": {"approved": 42}})),
+        Placed(1, artifact_of(tmp_path, "denoise", JUDGED)),
         Placed(1, artifact_of(tmp_path, "train", {"unfinished": True})),
         Placed(1, measured(tmp_path, "round-1", 0.7)),
         Placed(1, artifact_of(tmp_path, "promote", {"sentence": sentence, "winner": "round-1", "halved": False})),

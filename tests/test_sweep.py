@@ -10,11 +10,13 @@ from command import Remine
 from sources import write_words
 from tiny_loop import QUERIES, recipe
 
+from flows.cli.resume import whole
 from flows.variants import Sweep, sweep_of
 from tasks.report.svg import SVG
 from tasks.report.sweeping import sweep_plot
 from tasks.report.toml import as_toml
 from tasks.where import Where
+from warehouse.connect import Warehouse
 
 
 @pytest.fixture
@@ -70,7 +72,8 @@ def test_variants_share_what_they_have_in_common_and_stand_in_one_table(path: Pa
     folder = run(swept, tmp_path / "home").result()
     table = pl.read_csv(folder / "table.csv")
     assert table["training.batch"].to_list() == [2, 8]
-    assert table["run"].to_list() == [1, 2]
+    assert table["run"].to_list() == [2, 3]
+    assert runs(tmp_path / "home") == [("sweep", "tiny", "completed", None), *variants_of(swept, 1)]
     first, second = table["scored"].to_list()
     assert 0 <= 10 * second < first, "all that is new is what the other student finds for dev and test"
     assert {"chance", "base", "warm", "teacher", "round-1"} <= set(table.columns)
@@ -90,6 +93,40 @@ def test_a_variant_that_fails_is_named_and_the_others_are_kept(path: Path, tmp_p
     assert state.is_failed()
     assert "1 of 2 variants failed" in str(state.message) and "tiny-modelnowhere_at_all" in str(state.message)
     assert pl.read_csv(tmp_path / "home" / "sweeps" / "tiny" / "table.csv").height == 1
+
+
+def runs(home: Path) -> list[tuple[str, str, str, int | None]]:
+    """Flow, recipe, status and the run that it is a part of, of every run."""
+    sql = "SELECT flow, recipe, status, CAST(json_extract(facts, '$.part_of') AS INTEGER) FROM runs ORDER BY run_id"
+    with Warehouse(home / "warehouse.duckdb").read() as connection:
+        return connection.execute(sql).fetchall()
+
+
+def variants_of(sweep: Sweep, number: int) -> list[tuple[str, str, str, int | None]]:
+    return [("distill", each.recipe.name, "completed", number) for each in sweep.variants]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect")
+def test_a_sweep_that_is_stopped_is_cancelled_with_its_variant_and_resumed_by_the_number_of_either(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, swept = tmp_path / "home", sweep_of(path, ["seed=7"], ["warmup.control=false"])
+    with monkeypatch.context() as stopped:
+        stopped.setattr("flows.distill.measure", interrupted)
+        assert run(swept, home).is_cancelled()
+    assert runs(home) == [("sweep", "tiny", "cancelled", None), ("distill", "tiny-seed7", "cancelled", 1)]
+    warehouse = Warehouse(home / "warehouse.duckdb")
+    row = whole(warehouse, 2)
+    assert row == whole(warehouse, 1) and row["flow"] == "sweep"
+    assert Sweep.model_validate_json(row["settings"]) == swept
+    run(Sweep.model_validate_json(row["settings"]), home)
+    assert runs(home)[2:] == [("sweep", "tiny", "completed", None), *variants_of(swept, 3)]
+
+
+def interrupted(*_: object) -> None:
+    """Ctrl-C in the middle of a step."""
+    raise KeyboardInterrupt
 
 
 def test_a_plot_has_a_line_per_system_over_the_mean_of_seeds() -> None:

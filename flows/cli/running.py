@@ -1,15 +1,18 @@
 """Running a flow in this process: a server to report to, signals as sentences, failures as they were raised."""
 
 import atexit
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from flows.cancellation import CODES, KEPT
 from flows.cli.terminal import Stopped, quieten_logs, say, stoppable
 
 if TYPE_CHECKING:
+    from flows.connection import Connection
     from flows.recipe import Named
     from tasks.where import Where
 
@@ -30,7 +33,7 @@ def run_here(load: Callable[[], Any], recipe: "Named", where: "Where") -> Any:
         with stoppable():
             return _run(load, recipe, where)
     except KeyboardInterrupt as stop:
-        say("Stopped. What was finished is kept: the same command goes on from there.")
+        say(f"Stopped; {KEPT}")
         raise typer.Exit(143 if isinstance(stop, Stopped) else 130) from None
 
 
@@ -43,12 +46,31 @@ def _run(load: Callable[[], Any], recipe: "Named", where: "Where") -> Any:
     flow = load()
     quieten_logs("--debug" in sys.argv)
     connection.wait_ready(say)
-    state: Any = flow(recipe, where, return_state=True)
+    state = until_heard(connection, flow, recipe, where)
     if state.is_cancelled():
         message = str(state.message)
-        say(message if message.startswith("Cancelled") else f"Not run: {message}")
-        raise typer.Exit(1)
+        say(message if message in CODES else f"Not run: {message}")
+        raise typer.Exit(CODES.get(message, 1))
     result = state.result(raise_on_failure=False)
     if not state.is_completed():
         raise result
     return result
+
+
+def until_heard(connection: "Connection", flow: Callable[..., Any], recipe: "Named", where: "Where") -> Any:
+    """Run a flow and return its state; where the server stays away, say so and end this process.
+
+    At an exit as usual, Prefect's threads would try for minutes more to hand over what nobody takes.
+    """
+    from httpx import TransportError
+
+    try:
+        return flow(recipe, where, return_state=True)
+    except TransportError as error:
+        say(
+            f"remine: the Prefect server at {connection.url} has not answered for minutes ({error}) and does not know "
+            "how the run ended; `remine runs` does. What was finished is kept, and the same command goes on from there."
+        )
+    connection.leave()
+    sys.stdout.flush()
+    os._exit(1)

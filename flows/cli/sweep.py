@@ -1,5 +1,6 @@
 """`remine sweep`: one recipe with several values of a setting."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,8 @@ def sweep(
     """Run a recipe with every combination of some settings' values, and show what each came to.
 
     Every variant is a run of its own in the leaderboard; what two of them share is computed once. `table.csv` and
-    `plot.svg` are written to `sweeps/NAME` as variants end; after an interruption, the same command goes on.
+    `plot.svg` are written to `sweeps/NAME` as variants end; after an interruption, the same command goes on, or
+    `remine resume` with the number of the sweep or of a variant.
 
     **Example:** `remine sweep recipe.toml --over training.batch=4,16,64 --over seed=0,1,2`
     """
@@ -39,7 +41,11 @@ def sweep(
 
     planned = sweep_of(path, over or [], settings or [], measure)
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
-    folder = run_here(load_flow, planned, where)
+    show_sweep(run_here(load_flow, planned, where))
+
+
+def show_sweep(folder: Path) -> None:
+    """Show what a sweep came to, and say where it is."""
     import polars as pl
 
     table = pl.read_csv(folder / "table.csv")

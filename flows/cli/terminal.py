@@ -16,6 +16,7 @@ CONTROL |= {ord("\n"): "⏎", ord("\t"): " ", ord("\r"): "␍"}
 CONTROL |= {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F)}
 
 OURS = "remine"
+IN_THE_UI = ("prefect.flow_runs", "prefect.task_runs", "prefect.events", "prefect._internal")
 
 
 class Stopped(KeyboardInterrupt):
@@ -141,14 +142,16 @@ def prepare_logs() -> None:
 def quieten_logs(debug: bool) -> None:
     """Keep what Prefect says about each task run in its UI, and show warnings alone in the terminal.
 
-    A failure's traceback is among it; the command prints the error itself.
+    A failure's traceback is among it; the command prints the error itself. Of a server that is away, the run tells in
+    a sentence; Prefect prints every event that it could not send.
     """
     if debug:
         return
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_worth_showing)
+    logging.raiseExceptions = False  # log lines that did not reach the server are not worth another one here
+    for name in ("", "prefect._internal"):  # the second one has a handler of its own
+        for handler in logging.getLogger(name).handlers:
+            handler.addFilter(_worth_showing)
 
 
 def _worth_showing(record: logging.LogRecord) -> bool:
-    states = record.name.startswith(("prefect.flow_runs", "prefect.task_runs"))
-    return record.levelno >= logging.WARNING and not states
+    return record.levelno >= logging.WARNING and not record.name.startswith(IN_THE_UI)

@@ -44,9 +44,14 @@ def place(system: str) -> tuple[int, int, str]:
     return len(ORDER), int(number[1]) if number else 1_000_000, system
 
 
-def markdown(table: Table) -> str:
-    """Write a table as Markdown; what its cells hold stays text."""
-    rule = [":---", *["---:"] * (len(table.head) - 1)]
+def markdown(table: Table, others: str = "---:") -> str:
+    """Write a table as Markdown; what its cells hold stays text.
+
+    Args:
+        table: The table.
+        others: How columns after the first are aligned: `---:` as numbers, `:---` as text.
+    """
+    rule = [":---", *[others] * (len(table.head) - 1)]
     lines = [[plain(cell) for cell in table.head], rule, *([plain(cell) for cell in row] for row in table.rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

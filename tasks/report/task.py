@@ -10,7 +10,10 @@ from tasks.refs import Artifact, Run
 from tasks.step import step
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tasks.report.summary import Summary
+    from tasks.report.tables import Table
 
 log = logging.getLogger("remine.report")
 
@@ -21,10 +24,13 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     from rich.console import Console
 
     from tasks.record import record, warehouse_of
+    from tasks.report.page import MOST_READ
     from tasks.report.picture import flow_picture
     from tasks.report.placed import placed_artifacts
-    from tasks.report.summary import show, summarise, why_chosen
+    from tasks.report.shown import READ, to_read, verdicts_table
+    from tasks.report.summary import as_markdown, show, summarise, why_chosen
     from tasks.report.writing import FILE, write_report
+    from warehouse import report_rows
     from warehouse.reviews import agreement
 
     placed = placed_artifacts(run)
@@ -36,28 +42,32 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     summary = summarise(run, placed, winner[0].system, measure, people).with_page(written.file(FILE))
     show(summary, Console())
     log.info("%s The student is in %s.", summary.verdict, exported.path)
-    leave(run.recipe, summary, flow_picture(placed))
+    texts = {
+        "summary": f"{as_markdown(summary)}\n{flow_picture(placed)}",
+        READ: to_read(report_rows.to_read(warehouse_of(run.where), run.id, MOST_READ)),
+    }
+    leave(run.recipe, summary.verdict, texts, [*summary.tables, verdicts_table(placed)])
     return summary
 
 
-def leave(recipe: str, summary: "Summary", picture: str) -> None:
-    """Put the summary and a picture of the run beside the Prefect task run; nothing outside of one.
+def leave(recipe: str, verdict: str, texts: "Mapping[str, str]", tables: "Sequence[Table]") -> None:
+    """Put texts and tables beside the Prefect task run; nothing outside of one, and nothing that is empty.
 
     A server that is away costs a warning, not the run.
     """
     from prefect.artifacts import create_markdown_artifact, create_table_artifact
     from prefect.context import TaskRunContext
 
-    from tasks.report.summary import as_markdown
     from tasks.report.tables import as_records
 
     if TaskRunContext.get() is None:
         return
     try:
-        create_markdown_artifact(
-            f"{as_markdown(summary)}\n{picture}", key=_key(f"{recipe} summary"), description=summary.verdict
-        )
-        for table in summary.tables:
+        for title, text in texts.items():
+            if text:
+                about = verdict if title == "summary" else title
+                create_markdown_artifact(text, key=_key(f"{recipe} {title}"), description=about)
+        for table in tables:
             if table.rows:
                 create_table_artifact(as_records(table), key=_key(f"{recipe} {table.title}"), description=table.title)
     except Exception as error:

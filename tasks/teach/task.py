@@ -72,14 +72,16 @@ def calibrate(
         ValueError: The judgement goes against the labels, and no gate would stop such a teacher.
     """
     from tasks.score.stored import register
-    from tasks.teach.calibrating import calibrate_teacher, refuse_upside_down
+    from tasks.teach.calibrating import calibrated, calibration, refuse_upside_down
 
     how = (planning.teacher.blend, planning.measure)
-    calibrated = calibrate_teacher(run.root, corpus, teacher, (ranked, scored), how)
+    artifact = calibration(run.root, corpus, teacher, (ranked, scored), how)
+    record(run, artifact, 0)
+    teacher = calibrated(teacher, artifact)
     if planning.teacher.gate == "warn":
-        refuse_upside_down(calibrated)
-    register(run, calibrated)
-    return calibrated
+        refuse_upside_down(teacher)
+    register(run, teacher)
+    return teacher
 
 
 @step("gate")

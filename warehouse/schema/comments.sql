@@ -6,7 +6,7 @@ COMMENT ON COLUMN runs.flow IS 'Flow that ran: distill, score, evaluate, sweep, 
 COMMENT ON COLUMN runs.recipe IS 'Name of the recipe.';
 COMMENT ON COLUMN runs.corpus IS 'Corpus that the run worked on; NULL until it is ingested.';
 COMMENT ON COLUMN runs.settings IS 'All settings of the recipe, as JSON.';
-COMMENT ON COLUMN runs.facts IS 'Where it ran and with which versions, as JSON.';
+COMMENT ON COLUMN runs.facts IS 'Where it ran, with which versions, and of which run it is a part (part_of: a sweep), as JSON.';
 COMMENT ON COLUMN runs.status IS 'running, completed, failed, cancelled or crashed.';
 COMMENT ON COLUMN runs.error IS 'What went wrong, in a sentence; NULL when nothing did.';
 COMMENT ON COLUMN runs.started_at IS 'When the invocation began.';
