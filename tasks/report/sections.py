@@ -183,8 +183,8 @@ def shortcuts(figures: Figures) -> list[str]:
         if asked.low > 0 and asked.difference >= MOST * gained:
             found.append(
                 f"The teacher re-ranking what warm finds is {signed(asked.difference)} above warm [95 % interval "
-                f"{signed(asked.low)} … {signed(asked.high)}], and {winner} is {signed(gained)} above it: where there is "
-                "time to ask the teacher at every search, re-ranking brings most of that, or more, without distillation."
+                f"{signed(asked.low)} … {signed(asked.high)}], and {winner} is {signed(gained)} above it: where "
+                "the teacher can be asked at every search, re-ranking brings most of it, or more, without distillation."
             )
     return found
 
