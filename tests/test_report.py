@@ -94,6 +94,14 @@ def test_the_first_sentence_is_the_verdict(page: str) -> None:
     assert page.index("<h1>") < page.index("<table>")
 
 
+def test_the_heading_is_one_sentence_and_what_follows_is_text(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heading of ten lines is not read on a telephone."""
+    monkeypatch.setattr("tasks.report.page.verdict", lambda figures: "Promoted x: 0.5 of 1. It could be less. Or not.")
+    page = report_page(Warehouse(home / "warehouse.duckdb"), 1)
+    assert "<h1>Promoted x: 0.5 of 1.</h1>" in page
+    assert "<p>It could be less. Or not.</p>" in page
+
+
 def test_a_passage_with_a_script_is_a_text(page: str) -> None:
     """A passage that runs in the reader's browser could send the whole report away."""
     seen = Tags(page)

@@ -92,7 +92,7 @@ def of_agreement(pairs: pl.DataFrame) -> Finding:
     return Finding(
         "rank agreement with the teacher",
         value,
-        "Spearman's correlation over each train query's candidates, 1 is the teacher's own order. Below 0.1 the "
+        "Over each train query's candidates, by Spearman; 1 is the teacher's own order. Below 0.1 the "
         "student has not taken over the teacher's order.",
         value is not None and value < 0.1,
     )

@@ -71,10 +71,12 @@ def _head(about: Told) -> dict[str, Any]:
     row = about.row
     stopped = row["status"] not in ("completed", "running")
     queries = about.board.filter(about.board["split"] == about.split)["queries"].to_list()[0]
+    first, more, remark = verdict(about.figures).partition(". ")
     return {
         "title": f"remine: {row['recipe']}, run {about.run}",
         "chosen": about.winner,
-        "verdict": verdict(about.figures),
+        "verdict": f"{first}." if more else first,
+        "remark": remark,
         "origin": f"Run {about.run} of the recipe {row['recipe']} on the corpus {row['corpus']}, "
         f"started {row['started_at']:%Y-%m-%d %H:%M} UTC.",
         "state": f"This run ended early, {row['status']}: {row['error']}. What follows is what there was until then."
