@@ -9,6 +9,7 @@ import polars as pl
 from tasks.diagnose.geometry import Geometry
 
 KEYS = ["query_hash", "passage_hash"]
+ANISOTROPIC = 0.5
 NOTES = {
     "negative": "A share. Below 0.1 there is hardly anything left to push away.",
     "approved": "A share. Above 0.5 the teacher likes nearly all: its threshold or calibration is off.",
@@ -55,9 +56,9 @@ def of_geometry(found: Geometry) -> list[Finding]:
         Finding(
             "random-pair cosine",
             found.cosine,
-            "Cosine of unrelated passages. Above 0.5 the space is anisotropic: everything is similar to everything, "
-            "and a threshold on the similarity tells little.",
-            found.cosine > 0.5,
+            f"Cosine of unrelated passages. Above {ANISOTROPIC} the space is anisotropic: everything is similar to "
+            "everything, and a threshold on the similarity tells little.",
+            found.cosine > ANISOTROPIC,
         ),
         Finding("random-pair cosine, 5th percentile", found.low, "Close to the 95th: similarities hardly differ."),
         Finding("random-pair cosine, 95th percentile", found.high, "Near the positives' own: strangers look related."),
