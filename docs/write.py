@@ -77,7 +77,8 @@ def cookbook() -> Iterator[str]:
     yield "Each query is a file in `docs/cookbook/`: `remine sql --file docs/cookbook/01_standing.sql`.\n"
     yield (
         "The answers are those of the sample after three runs: its recipe; that with a teacher of ten steps a fold,\n"
-        "stopped during its first round; and its recipe again, for which nothing was left to compute.\n"
+        "stopped during its first round; and its recipe again, for which nothing was left to compute. The last\n"
+        "question was asked after a later run of the recipe, a choice by hand and its being taken back.\n"
     )
     for recipe in recipes():
         yield f"### {recipe.title}\n"

@@ -83,7 +83,7 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
         reranked = rerank(run, number, corpus, miner, teacher)
         diagnose(run, number, corpus, seen_of(miner, recipe, evidence, judged))
         decision = promote(run, number, best.contender, miner.contender, recipe.promotion, recipe.evaluation.measure)
-        best = miner if decision.promoted else best
+        best = best.after(decision, miner)
         rounds.settle(decision, gate(run, number, miner.evaluation, reranked, planning_of(recipe)))
 
     exported = export(run, corpus, best.student, recipe, best.cutoff)

@@ -130,7 +130,7 @@ class Steps(Scores):
             best = Measured(student=unmade_student(missing.artifact, "the best"), vectors=unknown, evaluation=unknown)
             return Decided(best, None)
         self.add(decision.artifact, number, "promote", what, self.amounts.promote())
-        return Decided(challenger if decision.promoted else incumbent, decision)
+        return Decided(incumbent.after(decision, challenger), decision)
 
     def mine(self, number: int, miners: Miners) -> Artifact:
         """Candidates of the train queries."""

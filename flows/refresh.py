@@ -68,7 +68,7 @@ def refresh_student(run: Run, recipe: Recipe) -> Any:
     retrained = measure(run, 1, corpus, train(run, 1, lesson, short(recipe), *decides), recipe, general)
     diagnose(run, 1, corpus, seen_of(retrained, recipe, evidence, [judged]))
     decision = promote(run, 1, incumbent.contender, retrained.contender, proven(recipe), recipe.evaluation.measure)
-    best = retrained if decision.promoted else incumbent
+    best = incumbent.after(decision, retrained)
     exported = export(run, corpus, best.student, recipe, best.cutoff)
     return report(run, best.contender, exported, recipe.evaluation.measure)
 

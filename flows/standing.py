@@ -23,18 +23,26 @@ from tasks.warmup.settings import Warmup
 
 
 class Measured(Settings):
-    """A student, its vectors, its evaluation with the cut-off that follows, and its evaluation on a guard set."""
+    """A student, its vectors, its evaluation with the cut-off that follows, and its evaluation on a guard set.
+
+    `held_to` is what whoever replaces it is held to there: see `Contender`.
+    """
 
     student: StudentRef
     vectors: Artifact
     evaluation: Artifact
     guarded: Artifact | None = None
     cutoff: Artifact | None = None
+    held_to: Artifact | None = None
 
     @property
     def contender(self) -> Contender:
         """What promotion compares."""
-        return Contender(self.student, self.evaluation, self.guarded)
+        return Contender(self.student, self.evaluation, self.guarded, self.held_to)
+
+    def after(self, decision: Decision, challenger: "Measured") -> "Measured":
+        """The better one, after a decision between this student and a challenger."""
+        return challenger.model_copy(update={"held_to": decision.held_to}) if decision.promoted else self
 
     @property
     def miner(self) -> Miner:
@@ -64,7 +72,7 @@ def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher:
 def best_of(run: Run, incumbent: Measured, challenger: Measured, recipe: Recipe) -> Measured:
     """The better of two students on dev, before the rounds."""
     decision = promote(run, 0, incumbent.contender, challenger.contender, recipe.promotion, recipe.evaluation.measure)
-    return challenger if decision.promoted else incumbent
+    return incumbent.after(decision, challenger)
 
 
 def planning_of(recipe: Recipe) -> TeacherPlanning:

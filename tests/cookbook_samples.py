@@ -124,4 +124,6 @@ def train(wh: Warehouse, run: int, folder: Path) -> None:
     noted = frame(folder / "diagnostics.parquet", rows, ("name", "value", "note"))
     load_diagnostics(wh, run, key, noted, "diagnostics")
     chosen = {"run_id": run, "system": "base", "fingerprint": "f", "path": "model", "trust_remote_code": False}
-    add_promotion(wh, "toy", {**chosen, "evaluation": "e", "made_by": "run", "who": "somebody", "why": "base stays"})
+    decided = {**chosen, "evaluation": "e", "made_by": "run", "who": "somebody", "why": "base stays"}
+    add_promotion(wh, "toy", decided)
+    add_promotion(wh, "toy", {**decided, "system": "round-2", "made_by": "hand", "who": "ann", "why": "readers say so"})

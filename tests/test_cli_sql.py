@@ -97,6 +97,12 @@ def test_every_type_of_a_column_can_be_written(remine: Remine, home: Path, forma
         assert b"2 days" in text
 
 
+def test_a_name_in_capital_letters_says_the_format_too(remine: Remine, home: Path) -> None:
+    told = remine("sql", "SELECT sum(7) AS a, 1.5 AS b, DATE 'infinity' AS c", "--out", "ANSWER.JSON", cwd=home)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert json.loads((home / "ANSWER.JSON").read_text("utf-8")) == [{"a": 7, "b": 1.5, "c": "infinity"}]
+
+
 def test_json_and_csv_carry_texts_as_they_are_stored(remine: Remine, home: Path) -> None:
     query = "SELECT error FROM runs WHERE run_id = 2"
     assert json.loads(remine("sql", query, "--format", "json", cwd=home).stdout) == [{"error": HOSTILE}]

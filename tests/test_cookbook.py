@@ -96,6 +96,10 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "24_same_text": [("toy", 2, "d1, d4", "Fruit red apple")],
     "25_age": [(0.0, 2, "other", "running")],
     "26_health": [],
+    "27_in_use": [
+        ("toy", 2, "round-2", "hand", "ann", "readers say so", True),
+        ("toy", 2, "base", "run", "somebody", "base stays", False),
+    ],
 }
 
 

@@ -167,7 +167,8 @@ def test_a_round_is_diagnosed_from_what_it_left(tmp_path: Path) -> None:
     assert values["negatives that the round before had"] == 1.0
     assert values["candidates: approved"] == pytest.approx(0.5)
     assert all(rows["note"].str.len_chars() > 20)
-    assert any(warning.startswith("round-1: lists shorter than asked is 1.") for warning in artifact.facts["warnings"])
+    short = "round-1, lists shorter than asked: 1 (a share of queries). Above 0.2 the corpus or the depth is too small"
+    assert any(warning.startswith(short) for warning in artifact.facts["warnings"])
 
 
 def test_margins_are_counted_from_the_best_positive() -> None:

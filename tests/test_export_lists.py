@@ -178,6 +178,8 @@ def row(neg: list[str], scores: list[Any], pos: float = 1.0) -> dict[str, Any]:
         ([row(["purple sky"], [-2.0])], r"does not have 1 of 2 passages, first 'purple sky'.*nothing was imported"),
         ([row(["blue sky"], [None])], r"scores\.jsonl:1: the score is None; needed a finite number"),
         ([row(["blue sky"], [float("nan")])], r"the score is nan"),
+        ([row(["blue sky"], [1e300])], r"the score is 1e\+300; needed a finite number of at most 3\.4e\+38"),
+        ([row(["blue sky"], [-(10**400)])], r"the score is -1000+; needed a finite number"),
         ([row(["blue sky"], [])], r"as many numbers under neg_scores"),
         ([row([""], [-2.0])], "the passage is empty"),
         ([], "holds no scores"),
@@ -192,6 +194,14 @@ def test_scores_that_would_mislead_are_refused_and_nothing_changes(home: Where, 
     assert stored(home, "big") == before
     assert sample.rows(sample.warehouse(home), "SELECT count(*) FROM runs") == [(1,)]
     assert not (home.artifacts_path / "shards").exists()
+
+
+@pytest.mark.parametrize("format", SCORED)
+def test_a_folder_for_a_file_and_a_file_for_a_folder_are_told_apart(home: Where, format: str) -> None:
+    path = home.home if format != "colbert" else jsonl(home, row(["blue sky"], [-2.0]))
+    wrong = f"is a {'file; colbert is a folder' if format == 'colbert' else f'folder; {format} is one file'}"
+    with pytest.raises(OSError, match=wrong):
+        import_scores(home, Incoming(path=path, format=format, teacher="big"))
 
 
 def test_probabilities_become_logits_where_they_are_said_to_be(home: Where) -> None:

@@ -1,6 +1,7 @@
 """Which student is in use: named by runs, by hand and taken back, with who, when and why."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,25 @@ def test_every_decision_is_kept_with_who_and_why(run: Run) -> None:
         (now,) = connection.execute("SELECT system, made_by FROM incumbents WHERE recipe = 'sample'").fetchall()
     assert row == (4, 4, 4)
     assert now == ("warm", "rollback")
+
+
+@pytest.mark.parametrize("how", ["hand", "rollback"])
+def test_a_choice_by_hand_stands_until_students_are_compared_anew(
+    run: Run, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run of every Monday finds everything as it was, and would put its own student back without a word."""
+    named(run, "warm", 1, compared_at=time.time())
+    path = named(run, "round-1", 2, by="hand", why="asked for")
+    if how == "rollback":
+        roll_back(run.where, "sample")
+    stands, entered = path.read_text(), decisions(run)
+    named(run, "round-2", 3, compared_at=time.time() - 60)
+    assert (path.read_text(), decisions(run)) == (stands, entered)
+    assert "stays in use" in caplog.text and "compared nothing anew; it came to round-2" in caplog.text
+    named(run, "round-2", 4, compared_at=time.time() + 60)
+    assert json.loads(path.read_text())["system"] == "round-2"
+    named(run, "warm", 5, compared_at=time.time() - 60)
+    assert json.loads(path.read_text())["system"] == "warm", "what a run chose does not bind other runs"
 
 
 def test_rolling_back_names_the_student_before_and_ends_at_the_first(run: Run) -> None:

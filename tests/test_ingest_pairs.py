@@ -23,10 +23,11 @@ COLUMNS = Columns(query="ask", passage="doc", title="head", grade="rel", split="
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    if path.suffix == ".jsonl":
+    suffix = path.suffix.lower()
+    if suffix == ".jsonl":
         return write_jsonl(path, rows)
     frame = pl.DataFrame(rows)
-    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+    frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
     return path
 
 
@@ -40,7 +41,7 @@ def plain(read: Collection) -> list[list[tuple[object, ...]]]:
     return [frame.drop("file", "line").rows() for frame in (read.passages, read.queries, read.judgements)]
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "JSONL", "Csv", "PARQUET"])
 def test_every_format_gives_the_same_collection(tmp_path: Path, suffix: str) -> None:
     passages, queries, judgements = plain(read_pairs(write(tmp_path / f"pairs.{suffix}", ROWS), COLUMNS))
     long, red = made_id("q", "what is long"), made_id("q", "what is red")
@@ -167,6 +168,14 @@ def test_a_folder_of_pairs_takes_the_splits_from_the_file_names(tmp_path: Path) 
     assert detect(tmp_path) == "pairs"
     assert read_pairs(tmp_path, columns).judgements["split"].to_list() == ["train", "dev"]
     assert "name only one" in refusal(tmp_path, columns.model_copy(update={"split": "part"}))
+
+
+def test_capital_letters_in_names_say_the_same(tmp_path: Path) -> None:
+    write(tmp_path / "Train.CSV", ROWS[:2])
+    write(tmp_path / "DEV.JSONL", ROWS[2:])
+    assert detect(tmp_path) == "pairs" == detect(tmp_path / "Train.CSV")
+    read = read_pairs(tmp_path, Columns(query="ask", passage="doc", title="head", grade="rel"))
+    assert read.judgements["split"].to_list() == ["dev", "train", "train"]
 
 
 def test_a_broken_parquet_file_is_named(tmp_path: Path) -> None:

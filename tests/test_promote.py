@@ -158,11 +158,25 @@ def test_a_student_that_forgets_too_much_is_not_promoted(tmp_path: Path, rule: s
     worse = decide(tmp_path, old, guarded(tmp_path, "round-2", [0.3] * 12, [0.44] * 12), settings, "nDCG@10")
     assert not worse.promoted and worse.contender.guarded == old.guarded
     assert "which loses too much on the guard set" in worse.sentence
-    assert "on 12 queries of the guard set -0.0600" in worse.sentence
+    assert "on 12 queries of the guard set -0.0600 against base" in worse.sentence
     rows = pl.read_parquet(worse.artifact.file("diagnostics.parquet"))
     values = dict(zip(rows["name"], rows["value"], strict=True))
     assert values["promotion nDCG@10 guard difference"] == pytest.approx(-0.06)
     assert {"promotion nDCG@10 guard p", "promotion nDCG@10 guard low"} <= set(values)
+
+
+def test_losses_of_one_student_after_another_do_not_add_up(tmp_path: Path) -> None:
+    """Each within the tolerance of the one before, and together far outside it: all are held to the first."""
+    settings = Promotion(guard="general", guard_tolerance=0.05)
+    first = guarded(tmp_path, "base", [0.1] * 12, [0.5] * 12)
+    warm = decide(tmp_path, first, guarded(tmp_path, "warm", [0.2] * 12, [0.46] * 12), settings, "nDCG@10")
+    assert warm.promoted and warm.held_to == first.guarded
+    kept = decide(tmp_path, warm.contender, guarded(tmp_path, "round-1", [0.3] * 12, [0.455] * 12), settings, "nDCG@10")
+    assert kept.promoted and kept.held_to == first.guarded
+    assert "-0.0450 against base" in kept.sentence
+    lost = decide(tmp_path, kept.contender, guarded(tmp_path, "round-2", [0.4] * 12, [0.44] * 12), settings, "nDCG@10")
+    assert not lost.promoted and "-0.0600 against base" in lost.sentence
+    assert lost.contender == kept.contender, "who stays is held to the same"
 
 
 def test_a_student_that_was_not_measured_on_the_guard_set_is_not_compared(tmp_path: Path) -> None:

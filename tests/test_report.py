@@ -19,7 +19,7 @@ from warehouse_samples import about, frame, query_hash
 
 from flows.cli.main import app
 from tasks.denoise.settings import PROBABILITIES, READ, Denoising
-from tasks.report.charts import judgement_charts, system_chart, training_charts
+from tasks.report.charts import cosine_charts, judgement_charts, system_chart, training_charts
 from tasks.report.page import report_page
 from tasks.report.svg import SVG
 from tasks.report.toml import as_toml
@@ -92,6 +92,14 @@ def test_the_first_sentence_is_the_verdict(page: str) -> None:
     heading = page[page.index("<h1>") : page.index("</h1>")]
     assert "Nothing is promoted" in heading
     assert page.index("<h1>") < page.index("<table>")
+
+
+def test_the_heading_is_one_sentence_and_what_follows_is_text(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heading of ten lines is not read on a telephone."""
+    monkeypatch.setattr("tasks.report.page.verdict", lambda figures: "Promoted x: 0.5 of 1. It could be less. Or not.")
+    page = report_page(Warehouse(home / "warehouse.duckdb"), 1)
+    assert "<h1>Promoted x: 0.5 of 1.</h1>" in page
+    assert "<p>It could be less. Or not.</p>" in page
 
 
 def test_a_passage_with_a_script_is_a_text(page: str) -> None:
@@ -178,6 +186,22 @@ def test_thresholds_are_drawn_where_they_are() -> None:
     assert len(lines) == 3 and all(x1 == x2 for x1, _, x2, _ in lines)
     left, middle, right = (float(line[0]) for line in lines)
     assert left < middle == pytest.approx((left + right) / 2, abs=0.1)
+
+
+def test_unrelated_passages_are_drawn_beside_the_limit_of_an_anisotropic_space() -> None:
+    figures = {"": 0.6, ", 5th percentile": -0.1, ", 95th percentile": 0.9}
+    rows = [
+        (system, f"random-pair cosine{part}", value, "")
+        for system in ("base", "round-1")
+        for part, value in figures.items()
+    ]
+    noted = pl.DataFrame(
+        [*rows, ("round-2", "alignment", 0.5, "")], schema=["system", "name", "value", "note"], orient="row"
+    )
+    ((_, drawing, _),) = cosine_charts(noted)
+    assert "base 0.600 (-0.100 to 0.900); round-1 0.600" in drawing and "round-2" not in drawing
+    assert "anisotropic from here on" in drawing
+    assert cosine_charts(noted.filter(pl.col("name") == "alignment")) == []
 
 
 def test_training_is_drawn_beside_chance_and_base() -> None:

@@ -171,6 +171,11 @@ def test_what_is_no_table_of_answers_is_refused_with_what_was_needed(home: Where
         import_answers(home, write(home, content))
 
 
+def test_a_folder_is_no_table_of_answers(home: Where) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder; needed one CSV file"):
+        import_answers(home, home.home)
+
+
 def test_a_table_in_another_encoding_says_how_to_save_it(home: Where) -> None:
     path = home.home / "latin.csv"
     path.write_bytes("query_id,passage_id,relevant\nä,d1,yes\n".encode("latin-1"))

@@ -26,7 +26,7 @@ from tasks.ingest.settings import Source
 from tasks.promote.incumbent import name_incumbent, roll_back
 from tasks.promote.settings import Promotion
 from tasks.promote.task import promote
-from tasks.record import warehouse_of
+from tasks.record import record, warehouse_of
 from tasks.refs import Run
 from tasks.report.summary import Placed, Summary, as_markdown, show, summarise
 from tasks.report.tables import Table, as_records, leaderboard, markdown, place, plain
@@ -236,6 +236,12 @@ def test_baseline_promotion_export_and_report_work_on_one_warehouse(
     name_incumbent(run, other, measured_warm, "hand", "people like it better")
     folder, system = export_to(where, run.id, tmp_path / "mine")
     assert (system, json.loads((folder / "remine.json").read_text())["student"]) == ("warm", other.fingerprint)
+    with opened_run("distill", "small", recipe, where) as again:
+        record(again, decision.artifact, 0)
+        for measured in (measured_base, measured_warm):
+            record(again, measured, 0)
+        plain_task(report)(again, decision.contender, exported, "nDCG@10")
+    assert json.loads((run.root / "current" / "small.json").read_text())["by"] == "hand", "nothing was compared anew"
     roll_back(where, "small")
     assert export_to(where, run.id, tmp_path / "mine")[1] == "base", "export follows what is in use"
     board = warehouse_leaderboard(warehouse_of(where), run.id)

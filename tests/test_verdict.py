@@ -75,7 +75,8 @@ def test_when_base_wins_nothing_is_promoted() -> None:
 @pytest.mark.parametrize("winner", ["warm", "warm-long"])
 def test_when_the_labels_alone_win_the_teacher_added_nothing(winner: str) -> None:
     line = verdict(figures_of(winner, BASE, {**BASE, "round-1": 0.61, "round-2": 0.6}))
-    assert line.startswith(f"Promoted {winner}, trained on the labels alone: test nDCG@10")
+    gain = f"base 0.550 (+{BASE[winner] - 0.55:.3f} [95 % interval +0."
+    assert line.startswith(f"Promoted {winner}, trained on the labels alone: test nDCG@10 {BASE[winner]:.3f}, {gain}")
     assert f"no round beat it on dev (round-1 0.610, {winner} {BASE[winner]:.3f})" in line
     assert "what would help" in line
 
@@ -105,7 +106,7 @@ def test_a_run_that_the_gate_stopped_says_so_and_what_helps() -> None:
     figures = figures_of("warm-long", {name: BASE[name] for name in ("base", "warm", "warm-long", "teacher")})
     line = verdict(replace(figures, stopped=stopped_by([gate])))
     assert line.startswith(
-        "Promoted warm-long, trained on the labels alone: test nDCG@10 0.660, base 0.550 (+0.110); no "
+        "Promoted warm-long, trained on the labels alone: test nDCG@10 0.660, base 0.550 (+0.110 [95 % interval +0.1"
     )
     assert "no round was made: the teacher is not proven to know more than warm (re-ranking it on dev: −0.010" in line
     assert "one-sided p = 0.750" in line and line.count("what would help") == 1

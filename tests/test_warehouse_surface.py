@@ -122,6 +122,38 @@ def test_a_question_can_only_read_the_warehouse(mine: Warehouse, statement: str,
     assert secret_frame.height == 1
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COPY (PIVOT leaderboard ON split USING max(value)) TO '{spill}/out.csv'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{spill}/out.csv'",
+        "/* a */ EXPLAIN (ANALYZE, FORMAT json) COPY (PIVOT leaderboard ON split USING max(value)) TO '{spill}/o'",
+        "CREATE TEMP TABLE made AS PIVOT leaderboard ON split USING max(value)",
+    ],
+)
+def test_a_question_cannot_write_where_large_ones_spill(mine: Warehouse, statement: str) -> None:
+    """DuckDB allows its own temporary folder whatever else is forbidden, and PIVOT hides what it stands in."""
+    spill = Path(f"{mine.path}.tmp")
+    spill.mkdir()
+    with pytest.raises(WarehouseError, match="is not allowed here, ask with SELECT"):
+        select(mine, statement.format(spill=spill))
+    assert list(spill.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "(SELECT 1)",
+        "select'a'",
+        "/* a */ EXPLAIN (FORMAT json) -- b\n SELECT 1;",
+        "explain analyze from runs",
+        "TABLE runs",
+    ],
+)
+def test_reading_is_allowed_however_it_is_written(mine: Warehouse, asked: str) -> None:
+    assert select(mine, asked)[1]
+
+
 def test_a_question_cannot_make_duckdb_log_to_a_file(mine: Warehouse, tmp_path: Path) -> None:
     """DuckDB 1.5 accepts the call, yet must not reach the file."""
     with suppress(duckdb.Error):

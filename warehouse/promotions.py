@@ -44,12 +44,12 @@ def add_promotion(wh: Warehouse, recipe: str, decision: Mapping[str, Any]) -> in
 
 
 def promotions_of(wh: Warehouse, recipe: str) -> list[dict[str, Any]]:
-    """Decisions for a recipe's users, oldest first."""
+    """Decisions for a recipe's users, oldest first; decided_at in seconds since 1970."""
     return _rows(wh, "recipe = $value", recipe)
 
 
 def promotions_from(wh: Warehouse, run_id: int) -> list[dict[str, Any]]:
-    """Decisions for students of one run, oldest first."""
+    """Decisions for students of one run, oldest first; decided_at in seconds since 1970."""
     return _rows(wh, "run_id = $value", run_id)
 
 
@@ -60,7 +60,9 @@ def promoted_recipes(wh: Warehouse) -> list[str]:
 
 
 def _rows(wh: Warehouse, condition: str, value: str | int) -> list[dict[str, Any]]:
-    sql = f"SELECT recipe, {', '.join(COLUMNS)} FROM promotions WHERE {condition} ORDER BY promotion_id"
+    names = ("recipe", *COLUMNS, "decided_at")
+    asked = (*names[:-1], "epoch(decided_at)")
+    sql = f"SELECT {', '.join(asked)} FROM promotions WHERE {condition} ORDER BY promotion_id"
     with wh.read() as con:
         rows = con.execute(sql, {"value": value}).fetchall()
-    return [dict(zip(("recipe", *COLUMNS), row, strict=True)) for row in rows]
+    return [dict(zip(names, row, strict=True)) for row in rows]

@@ -1,5 +1,6 @@
 """Ask the warehouse: what the steps need to know, and what people ask."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from warehouse.answers import answer_table
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
 
-# Types that other programs cannot take over from Arrow as they are.
-ONLY_DUCKDB = ("INTERVAL", "BIT", "BLOB", "UNION", "BIGNUM", "VARIANT", "TIME WITH TIME ZONE", "MAP")
+# What a question that only reads begins with.
+READING = ("SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESC", "SHOW", "SUMMARIZE", "(")
 PAIRS = "(SELECT DISTINCT query_hash, passage_hash FROM read_parquet($pairs))"
 SCORED = """
 SELECT q.text_hash AS query_hash, p.text_hash AS passage_hash, s.logit, s.n_tokens, s.truncated
@@ -93,7 +95,7 @@ def select(wh: Warehouse, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 
 def select_arrow(wh: Warehouse, sql: str) -> Any:
-    """Answer a person's question as a pyarrow Table.
+    """Answer a person's question as a pyarrow Table, of the types that `warehouse.answers` tells.
 
     The connection can only read this one file: it is read-only, reaches no other file and no network, and its
     configuration is locked.
@@ -126,7 +128,7 @@ def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
     answer = con.sql(sql if end is None else sql.encode("utf-8")[:end].decode("utf-8"))
     if answer is None:
         raise WarehouseError(f"{sql.strip()!r} has no answer to show; ask with SELECT")
-    return _shareable(answer).to_arrow_table()
+    return answer_table(con, answer)
 
 
 def is_complete(sql: str) -> bool:
@@ -141,28 +143,33 @@ def _semicolon(sql: str) -> int | None:
     return words[-1] if ends else None
 
 
-def _shareable(answer: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Spell out as text what Parquet, CSV or JSON have no type for."""
-    columns = []
-    for number, (name, kind) in enumerate(zip(answer.columns, answer.types, strict=True), start=1):
-        quoted = '"' + name.replace('"', '""') + '"'
-        spelled = any(word in str(kind) for word in ONLY_DUCKDB)
-        columns.append(f"CAST(#{number} AS VARCHAR) AS {quoted}" if spelled else f"#{number} AS {quoted}")
-    return answer.project(", ".join(columns))
-
-
 def _refuse_other_than_reading(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     statements = con.extract_statements(sql)
-    # MULTI is a PIVOT that looks up its columns first; the connection itself refuses everything that writes.
+    # MULTI looks up the columns of a PIVOT first, which may stand in a COPY; the connection refuses whatever writes
+    # into the database, but not a file in the folder that large questions spill to.
     allowed = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
     if not statements:
         raise WarehouseError("the question is empty; ask with SELECT")
     if len(statements) != 1:
         raise WarehouseError(f"one statement at a time, not {len(statements)}; the answers of the others would be lost")
-    if statements[0].type not in allowed:
-        raise WarehouseError(
-            f"the warehouse is opened to read; {statements[0].type.name} is not allowed here, ask with SELECT"
-        )
+    kind, verb = statements[0].type, _verb(sql)
+    if kind not in allowed or not verb.startswith(READING):
+        told = verb if kind in allowed else kind.name
+        raise WarehouseError(f"the warehouse is opened to read; {told} is not allowed here, ask with SELECT")
+
+
+def _verb(sql: str) -> str:
+    """The word that a statement begins with; behind EXPLAIN, ANALYZE (which does it) and options in parentheses."""
+    raw, depth = sql.encode("utf-8"), 0
+    starts = [start for start, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+    words = [re.split(rb"[\s(;]", raw[start:], maxsplit=1)[0].decode("utf-8").upper() or "(" for start in starts]
+    if words[0] != "EXPLAIN":
+        return words[0]
+    for word in words[1:]:
+        depth += word.startswith("(") - word.startswith(")")
+        if not (depth or word.startswith((")", "ANALYZE"))):
+            return word
+    return "EXPLAIN"
 
 
 def _frame(wh: Warehouse, sql: str, values: dict[str, Any]) -> pl.DataFrame:

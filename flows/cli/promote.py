@@ -19,6 +19,8 @@ def promote(
 ) -> None:
     """Put the student of one round in use, whatever the run itself decided: `remine export` and `search` follow.
 
+    It stays until a run compares students anew; a run that finds everything as it was changes nothing.
+
     **Example:** `remine promote 3 --round 2`
     """
     existing(home)

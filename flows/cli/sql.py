@@ -94,7 +94,7 @@ def chosen_format(format: AnyFormat | None, out: Path | None) -> AnyFormat:
     Raises:
         ValueError: The answer cannot be written so.
     """
-    chosen: AnyFormat | None = format or (SUFFIXES.get(out.suffix) if out else "table")
+    chosen: AnyFormat | None = format or (SUFFIXES.get(out.suffix.lower()) if out else "table")
     if chosen is None or (out and chosen == "table"):
         raise ValueError(f"{out}: a file is written as csv, spreadsheet, json or parquet; say which with --format")
     if chosen == "parquet" and out is None and sys.stdout.isatty():

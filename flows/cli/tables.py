@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -69,6 +70,8 @@ def save(found: Any, format: AnyFormat, path: Path) -> None:
 def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:
     """Write a result as csv, json or parquet; for a spreadsheet as CSV with a mark that says it is UTF-8.
 
+    JSON has no NaN and no infinity: null stands for them.
+
     Raises:
         ValueError: Two columns have the same name, which these formats do not allow.
     """
@@ -81,7 +84,7 @@ def write(found: "pl.DataFrame | Any", format: str, file: BinaryIO) -> None:
     if format == "parquet":
         frame.write_parquet(file)
     elif format == "json":
-        file.write(f"{frame.write_json()}\n".encode())
+        file.write(f"{frame.cast(dict(numbers(frame.schema))).write_json()}\n".encode())
     elif format == "spreadsheet":
         at_rest(flat(frame)).write_csv(file, include_bom=True)
     else:
@@ -117,8 +120,28 @@ def flat(found: "pl.DataFrame") -> "pl.DataFrame":
     import polars as pl
 
     nested = [name for name, kind in found.schema.items() if kind.is_nested()]
+    readable = found.select(nested).cast(dict(numbers(found.select(nested).schema)))
     texts = [
-        pl.Series(name, [None if value is None else json.dumps(value, default=str) for value in found[name].to_list()])
+        pl.Series(
+            name, [None if value is None else json.dumps(value, default=str) for value in readable[name].to_list()]
+        )
         for name in nested
     ]
     return found.with_columns(texts)
+
+
+def numbers(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Columns and types with DECIMALs as doubles, since JSON would hold them as texts: 1.5 is a DECIMAL in SQL."""
+    import polars as pl
+
+    for name, kind in schema.items():
+        if isinstance(kind, pl.Decimal):
+            yield name, pl.Float64
+        elif isinstance(kind, pl.List):
+            yield name, pl.List(dict(numbers({"": kind.inner}))[""])
+        elif isinstance(kind, pl.Array):
+            yield name, pl.Array(dict(numbers({"": kind.inner}))[""], kind.size)
+        elif isinstance(kind, pl.Struct):
+            yield name, pl.Struct(dict(numbers({field.name: field.dtype for field in kind.fields})))
+        else:
+            yield name, kind

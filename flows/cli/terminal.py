@@ -58,7 +58,7 @@ def cell(value: object) -> str:
     if isinstance(value, datetime):
         return value.astimezone().isoformat(sep=" ", timespec="seconds")
     if isinstance(value, float):
-        return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.6g}"
+        return f"{value:.4f}" if value == 0 or 1e-4 <= abs(value) < 1e6 else f"{value:.6g}"
     return plain(str(value))
 
 

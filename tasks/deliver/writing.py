@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.artifacts import Artifact
+from tasks.ingest.settings import ending
 from tasks.replacing import check_place, replacing
 
 KEYS = ["query_hash", "passage_hash"]
@@ -30,8 +31,8 @@ def write_scores(path: Path, pairs: Artifact, scored: Artifact) -> None:
     rows = pl.read_parquet(pairs.file("rows.parquet")).join(
         pl.read_parquet(scored.file("scores.parquet")), on=KEYS, how="left", maintain_order="left"
     )
-    write = FORMATS[path.suffix]
-    frame = rows if path.suffix == ".trec" else _beside(pl.read_parquet(pairs.file("came.parquet")), rows, path)
+    write = FORMATS[ending(path)]
+    frame = rows if ending(path) == ".trec" else _beside(pl.read_parquet(pairs.file("came.parquet")), rows, path)
     with replacing(path) as beside:
         write(frame, beside)
 
@@ -92,7 +93,7 @@ def check_out(path: Path, source: Path) -> None:
         OSError: It cannot be written there.
         ValueError: Its name does not say the format, or it is the file that is read.
     """
-    if path.suffix not in FORMATS:
+    if ending(path) not in FORMATS:
         raise ValueError(f"{path}: cannot be written; needed one of {', '.join(FORMATS)}")
     if path.resolve() == source.resolve():
         raise ValueError(f"{path} is the file that the pairs come from; written over, it would be lost")

@@ -17,7 +17,7 @@ from tasks.diagnose.margins import Margins, margins_of
 from tasks.diagnose.seen import Seen
 from tasks.where import Where
 
-VERSION = 3
+VERSION = 4
 SCHEMA = {"name": pl.String, "value": pl.Float64, "note": pl.String}
 
 
@@ -44,8 +44,13 @@ def diagnose_student(where: Where, corpus: Artifact, seen: Seen) -> Artifact:
 
 
 def warnings(system: str, found: list[Finding]) -> list[str]:
-    """A sentence for each bad value."""
-    return [f"{system}: {each.name} is {each.value:.3g}. {each.note}" for each in found if each.is_bad]
+    """A sentence or two for each bad value: what it is, and what its note says a bad one looks like."""
+    told = []
+    for each in filter(lambda finding: finding.is_bad, found):
+        what, _, limit = each.note.partition(". ")
+        what = what.rstrip(".")
+        told.append(f"{system}, {each.name}: {each.value:.3g} ({what[0].lower()}{what[1:]}). {limit}".rstrip())
+    return told
 
 
 def _geometry(corpus: Artifact, seen: Seen) -> list[Finding]:

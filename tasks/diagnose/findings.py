@@ -9,6 +9,7 @@ import polars as pl
 from tasks.diagnose.geometry import Geometry
 
 KEYS = ["query_hash", "passage_hash"]
+ANISOTROPIC = 0.5
 NOTES = {
     "negative": "A share. Below 0.1 there is hardly anything left to push away.",
     "approved": "A share. Above 0.5 the teacher likes nearly all: its threshold or calibration is off.",
@@ -55,9 +56,9 @@ def of_geometry(found: Geometry) -> list[Finding]:
         Finding(
             "random-pair cosine",
             found.cosine,
-            "Cosine of unrelated passages. Above 0.5 the space is anisotropic: everything is similar to everything, "
-            "and a threshold on the similarity tells little.",
-            found.cosine > 0.5,
+            f"Cosine of unrelated passages. Above {ANISOTROPIC} the space is anisotropic: everything is similar to "
+            "everything, and a threshold on the similarity tells little.",
+            found.cosine > ANISOTROPIC,
         ),
         Finding("random-pair cosine, 5th percentile", found.low, "Close to the 95th: similarities hardly differ."),
         Finding("random-pair cosine, 95th percentile", found.high, "Near the positives' own: strangers look related."),
@@ -92,7 +93,7 @@ def of_agreement(pairs: pl.DataFrame) -> Finding:
     return Finding(
         "rank agreement with the teacher",
         value,
-        "Spearman's correlation over each train query's candidates, 1 is the teacher's own order. Below 0.1 the "
+        "Over each train query's candidates, by Spearman; 1 is the teacher's own order. Below 0.1 the "
         "student has not taken over the teacher's order.",
         value is not None and value < 0.1,
     )

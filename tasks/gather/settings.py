@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from tasks.ingest.settings import ending
 from tasks.settings import Roles, Settings
 
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet", ".trec", ".run")
@@ -37,5 +38,5 @@ class PairsFile(Settings):
             raise IsADirectoryError(f"{self.path} is a folder; needed one file of pairs as {', '.join(SUFFIXES)}")
         if not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: no such file; needed pairs as {', '.join(SUFFIXES)}")
-        if self.path.suffix not in SUFFIXES:
+        if ending(self.path) not in SUFFIXES:
             raise ValueError(f"{self.path}: cannot be read as pairs; needed one of {', '.join(SUFFIXES)}")

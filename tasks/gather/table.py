@@ -12,6 +12,7 @@ from tasks.ingest.beir import read_lines
 from tasks.ingest.collection import has_utf8
 from tasks.ingest.complaints import Complaints, CorpusError
 from tasks.ingest.pairs import column_names, read_rows
+from tasks.ingest.settings import ending
 
 TREC = ("query_id", "Q0", "passage_id", "rank", "score", "tag")
 LARGEST = 2**63
@@ -53,7 +54,7 @@ def read_table(path: Path) -> Table:
     if names is not None and len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise CorpusError(f"{path}: several columns are called {', '.join(map(repr, twice))}; which of them counts?")
-    if path.suffix == ".parquet":
+    if ending(path) == ".parquet":
         table = Table(str(path), [], pl.read_parquet(path))
         table.lines.extend(range(1, table.rows.height + 1))
     else:
@@ -67,9 +68,9 @@ def _from_rows(path: Path) -> Table:
     complaints = Complaints()
     lines, rows = [], []
     for line, row in (
-        _trec_rows(path, complaints) if path.suffix in (".trec", ".run") else read_rows(path, None, complaints)
+        _trec_rows(path, complaints) if ending(path) in (".trec", ".run") else read_rows(path, None, complaints)
     ):
-        if path.suffix == ".jsonl" and not has_utf8(json.dumps(row, ensure_ascii=False)):
+        if ending(path) == ".jsonl" and not has_utf8(json.dumps(row, ensure_ascii=False)):
             complaints.add("surrogate", f"{path}:{line}", f"half a surrogate pair in {str(row)!r:.60}")
             continue
         lines.append(line)

@@ -11,7 +11,7 @@ import polars as pl
 from tasks.ingest.beir import read_lines, read_objects
 from tasks.ingest.collection import JUDGEMENTS, PASSAGES, QUERIES, Collection, grade_of, has_utf8, id_of
 from tasks.ingest.complaints import Complaints, CorpusError
-from tasks.ingest.settings import SPLIT_NAMES, SPLITS, Columns, pair_files
+from tasks.ingest.settings import SPLIT_NAMES, SPLITS, Columns, ending, pair_files
 from warehouse.texts import passage_text, text_hash
 
 # A TSV has no quotes: a tab cannot be in a field.
@@ -66,14 +66,14 @@ def require_columns(place: str, names: list[str], columns: Columns) -> None:
 
 def column_names(path: Path) -> list[str] | None:
     """The columns of a CSV, TSV or Parquet file; None for JSON lines, where every line names its own."""
-    if path.suffix == ".parquet":
+    if ending(path) == ".parquet":
         try:
             return list(pl.read_parquet_schema(path))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise CorpusError(f"{path}: not a Parquet file: {error}") from error
-    if path.suffix in DIALECTS:
+    if ending(path) in DIALECTS:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            return next(csv.reader(file, **DIALECTS[path.suffix]), [])
+            return next(csv.reader(file, **DIALECTS[ending(path)]), [])
     return None
 
 
@@ -85,18 +85,18 @@ def read_rows(path: Path, names: list[str] | None, complaints: Complaints) -> It
         names: The columns to read from Parquet; None reads all.
         complaints: Where malformed lines are noted.
     """
-    if path.suffix == ".jsonl":
+    if ending(path) == ".jsonl":
         yield from read_objects(path, complaints)
-    elif path.suffix in DIALECTS:
+    elif ending(path) in DIALECTS:
         yield from _csv_rows(path, complaints)
-    elif path.suffix == ".parquet":
+    elif ending(path) == ".parquet":
         yield from enumerate(pl.read_parquet(path, columns=names).iter_rows(named=True), 1)
     else:
         raise CorpusError(f"{path}: cannot be read as pairs; needed .jsonl, .csv, .tsv or .parquet")
 
 
 def _csv_rows(path: Path, complaints: Complaints) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    reader = csv.reader((line for _, line in read_lines(path, complaints)), **DIALECTS[path.suffix])
+    reader = csv.reader((line for _, line in read_lines(path, complaints)), **DIALECTS[ending(path)])
     start = 1
     with _long_fields():
         try:

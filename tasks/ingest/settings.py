@@ -135,7 +135,7 @@ def detect(path: Path) -> Kind:
             f"{path}: no such file or folder; for a data set of the Hugging Face hub set source.kind = 'huggingface'"
         )
     if path.is_file():
-        if path.suffix in PAIR_SUFFIXES:
+        if ending(path) in PAIR_SUFFIXES:
             return "pairs"
         raise ValueError(f"{path}: cannot be read as pairs; needed one of {', '.join(PAIR_SUFFIXES)}")
     if (path / "corpus.jsonl").exists() or (path / "queries.jsonl").exists():
@@ -156,5 +156,10 @@ def pair_files(path: Path) -> list[tuple[Path, str]]:
         return [(path, "")]
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: no such file or folder; needed pairs as {', '.join(PAIR_SUFFIXES)}")
-    found = [item for item in sorted(path.iterdir()) if item.suffix in PAIR_SUFFIXES and item.stem in SPLIT_NAMES]
-    return [(item, SPLIT_NAMES[item.stem]) for item in found]
+    named = [(item, SPLIT_NAMES.get(item.stem.lower())) for item in sorted(path.iterdir())]
+    return [(item, split) for item, split in named if split is not None and ending(item) in PAIR_SUFFIXES]
+
+
+def ending(path: Path) -> str:
+    """What a file's name says of its format, in small letters: some programs write .CSV."""
+    return path.suffix.lower()

@@ -12,6 +12,7 @@ from tasks.ingest.complaints import Complaints
 
 Pair = tuple[str, str, Any, str]  # query, passage, score, place
 PAIRS = {"query": pl.String, "passage": pl.String, "score": pl.Float64, "place": pl.String}
+LARGEST = 3.4028234663852886e38  # beyond, the store's 32 bits would hold infinity
 BY_ID = ("trec", "colbert")
 
 
@@ -19,11 +20,17 @@ def read_scores(path: Path, format: str) -> pl.DataFrame:
     """Read pairs: `query, passage, score, place`; texts, or for trec and colbert ids.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        OSError: There is no such file, or it is a folder where a file was needed.
         ValueError: Lines cannot be read, or scores are no finite numbers; the message names the places.
     """
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
+    if path.is_dir() and format != "colbert":
+        raise IsADirectoryError(f"{path} is a folder; {format} is one file, and only colbert is a folder")
+    if path.is_file() and format == "colbert":
+        raise NotADirectoryError(
+            f"{path} is a file; colbert is a folder, as `remine lists export --format colbert` makes it"
+        )
     complaints = Complaints()
     rows = [row for row in READERS[format](path, complaints) if _is_score(row, complaints)]
     complaints.refuse()
@@ -34,9 +41,10 @@ def read_scores(path: Path, format: str) -> pl.DataFrame:
 
 def _is_score(row: Pair, complaints: Complaints) -> bool:
     score = row[2]
-    good = isinstance(score, int | float) and not isinstance(score, bool) and abs(score) < float("inf")
+    good = isinstance(score, int | float) and not isinstance(score, bool) and abs(score) <= LARGEST
     if not good:
-        complaints.add("malformed", row[3], f"the score is {score!r:.40}; needed a finite number")
+        what = f"the score is {score!r:.40}; needed a finite number of at most {LARGEST:.1e}, as 32 bits hold it"
+        complaints.add("malformed", row[3], what)
     return good
 
 

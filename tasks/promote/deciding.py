@@ -18,11 +18,21 @@ VALUES = "query_metrics.parquet"
 
 
 class Contender(NamedTuple):
-    """A student, its evaluation, and where there is a guard set, its evaluation on that."""
+    """A student, its evaluation, and where there is a guard set, its evaluation on that.
+
+    `held_to` is the evaluation on the guard set that whoever replaces this student is held to: that of the student
+    that the run began with, since small losses of one student after another would add up. None: its own.
+    """
 
     student: StudentRef
     measured: Artifact
     guarded: Artifact | None = None
+    held_to: Artifact | None = None
+
+    @property
+    def general(self) -> Artifact | None:
+        """What whoever replaces this student is held to."""
+        return self.held_to or self.guarded
 
 
 class Decision(Settings):
@@ -39,18 +49,20 @@ class Decision(Settings):
     high: float = Field(description="Its upper end.")
     sentence: str
     guarded: Artifact | None = Field(None, description="The winner's evaluation on the guard set.")
+    held_to: Artifact | None = Field(None, description="The evaluation on the guard set that counts from here on.")
 
     @property
     def contender(self) -> Contender:
         """The winner as the incumbent of the next decision."""
-        return Contender(self.winner, self.measured, self.guarded)
+        return Contender(self.winner, self.measured, self.guarded, self.held_to)
 
 
 def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Promotion, measure: str) -> Decision:
     """Compare two evaluated students on the dev queries that decide, query by query, and write the decision down.
 
     By the rule `better` the test and the interval are reported and don't decide; by `proven` the test does. Where
-    there is a guard set, a challenger that loses more than the tolerance there stays out whatever dev says.
+    there is a guard set, a challenger that loses more than the tolerance there, against what the incumbent is held to,
+    stays out whatever dev says.
 
     Args:
         root: Folder of all artifacts.
@@ -67,6 +79,7 @@ def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Pr
     inputs = {role: each.student.fingerprint for role, each in roles}
     inputs |= {f"{role}_measured": each.measured.fingerprint for role, each in roles}
     inputs |= {f"{role}_guarded": each.guarded.fingerprint for role, each in roles if each.guarded}
+    inputs |= {"held_to": both[0].general.fingerprint} if both[0].general else {}
     unused = {"guard"} if both[0].guarded else {"guard", "guard_tolerance"}
     named = settings.model_dump(mode="json", exclude=unused)  # where the guard set lies is told by the inputs
     named |= {"measure": measure, "systems": [each.student.system for each in both]}
@@ -76,7 +89,8 @@ def decide(root: Path, incumbent: Contender, challenger: Contender, settings: Pr
     facts = json.loads(artifact.file("decision.json").read_text("utf-8"))
     winner = both[1] if facts["promoted"] else both[0]
     shown = {name: facts[name] for name in ("promoted", "measure", "difference", "p", "low", "high", "sentence")}
-    return Decision(winner=winner.student, measured=winner.measured, guarded=winner.guarded, artifact=artifact, **shown)
+    evaluated = {"measured": winner.measured, "guarded": winner.guarded, "held_to": both[0].general}
+    return Decision(winner=winner.student, artifact=artifact, **evaluated, **shown)
 
 
 def _write_decision(
@@ -107,7 +121,7 @@ def _write_decision(
     facts["sentence"] = _sentence(facts)
     (folder / "decision.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
     rows = [(f"promotion {measure} dev {name}", float(value)) for name, value in asdict(found).items()]
-    of_guard = [name for name in guard if name not in ("guard_passed", "guard_tolerance")]
+    of_guard = [name for name in guard if name not in ("guard_system", "guard_passed", "guard_tolerance")]
     rows += [(f"promotion {measure} {name.replace('_', ' ')}", float(guard[name])) for name in of_guard]
     frame = pl.DataFrame(rows, schema={"name": pl.String, "value": pl.Float64}, orient="row")
     noted = frame.with_columns(note=pl.lit(facts["sentence"]))
@@ -116,7 +130,7 @@ def _write_decision(
 
 
 def _guarded(both: tuple[Contender, Contender], settings: Promotion, measure: str) -> dict[str, Any]:
-    """How the challenger stands against the incumbent on the guard set; empty where there is none."""
+    """How the challenger stands on the guard set against what the incumbent is held to; empty where there is none."""
     import polars as pl
 
     from tasks.evaluate.paired import compare
@@ -129,9 +143,11 @@ def _guarded(both: tuple[Contender, Contender], settings: Promotion, measure: st
             f"promotion.guard is {settings.guard!r}, and of {both[0].student.system} and {both[1].student.system} only "
             f"{len(paths)} were measured on it; nobody would know what the new student forgets"
         )
-    old, new = (pl.read_parquet(path) for path in paths)
-    found = compare(old, new, "guard", measure, settings.seed)
+    held_to = both[0].general
+    assert held_to is not None  # both were measured on it
+    found = compare(pl.read_parquet(held_to.file(VALUES)), pl.read_parquet(paths[1]), "guard", measure, settings.seed)
     return {
+        "guard_system": held_to.about()["settings"]["system"],
         **{f"guard_{name}": value for name, value in asdict(found).items()},
         "guard_tolerance": settings.guard_tolerance,
         "guard_passed": found.difference >= -settings.guard_tolerance,
@@ -153,6 +169,7 @@ def _sentence(facts: Mapping[str, Any]) -> str:
     if "guard_passed" not in facts:
         return told
     return (
-        f"{told}; on {facts['guard_queries']} queries of the guard set {facts['guard_difference']:+.4f} "
-        f"({facts['guard_low']:+.4f} to {facts['guard_high']:+.4f}, down to -{facts['guard_tolerance']:g} is allowed)"
+        f"{told}; on {facts['guard_queries']} queries of the guard set {facts['guard_difference']:+.4f} against "
+        f"{facts['guard_system']} ({facts['guard_low']:+.4f} to {facts['guard_high']:+.4f}, down to "
+        f"-{facts['guard_tolerance']:g} is allowed)"
     )

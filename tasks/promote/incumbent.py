@@ -2,7 +2,9 @@
 
 import getpass
 import json
+import logging
 import os
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,15 +18,24 @@ from warehouse.snapshot import publish
 
 Decision = dict[str, Any]
 
+log = logging.getLogger("remine.promote")
+
 INCUMBENT = "incumbent"  # the system's name while a refresh holds another student against it
 
 
 def name_incumbent(
-    run: Run, student: StudentRef, measured: Artifact, by: Literal["run", "hand"] = "run", why: str = "it was measured"
+    run: Run,
+    student: StudentRef,
+    measured: Artifact,
+    by: Literal["run", "hand"] = "run",
+    why: str = "it was measured",
+    compared_at: float = inf,
 ) -> Path:
     """Enter a student as the one in use into the warehouse, and write data/artifacts/current/<recipe>.json.
 
-    A run that comes to the student in use again decides nothing, and enters nothing.
+    A run that comes to the student in use again decides nothing, and enters nothing. Neither does a run that only
+    finds comparisons again which were made before somebody chose by hand: that choice stands until students are
+    compared anew.
 
     Args:
         run: Whose student it is.
@@ -32,12 +43,21 @@ def name_incumbent(
         measured: Its evaluation.
         by: run or hand.
         why: The reason, in a sentence.
+        compared_at: When the run's students were compared last, in seconds since 1970; by default only now.
 
     Raises:
         ValueError: The recipe's name leads out of the folder.
     """
     path = incumbent_file(run.where, run.recipe)
     named = {"run_id": run.id, **student.model_dump(mode="json"), "evaluation": str(measured.path)}
+    if by == "run" and (chosen := chosen_by_hand(run.where, run.recipe)) and chosen["decided_at"] > compared_at:
+        log.warning(
+            "%s of run %d stays in use: %s chose it by hand (%s), and this run compared nothing anew; it came to %s. "
+            "`remine promote` and `remine rollback` change that.",
+            *(chosen[name] for name in ("system", "run_id", "who", "why")),
+            student.system,
+        )
+        return path
     before = in_use(run.where, run.recipe)
     if by == "hand" or not before or before[-1]["fingerprint"] != student.fingerprint:
         _enter(run.where, run.recipe, {**named, "made_by": by, "why": why})
@@ -71,6 +91,12 @@ def roll_back(where: Where, recipe: str, why: str = "") -> tuple[Decision, Decis
     _enter(where, recipe, {**back, "made_by": "rollback", "why": reason})
     _write(incumbent_file(where, recipe), recipe, {**back, "made_by": "rollback"})
     return now, back
+
+
+def chosen_by_hand(where: Where, recipe: str) -> Decision | None:
+    """The newest decision on a recipe, where somebody made it by hand."""
+    newest = next(reversed(promotions_of(warehouse_of(where), recipe)), None)
+    return newest if newest and newest["made_by"] != "run" else None
 
 
 def in_use(where: Where, recipe: str) -> list[Decision]:

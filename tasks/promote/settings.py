@@ -19,5 +19,10 @@ class Promotion(Settings):
     guard: str = Field(
         "", description="A second, general set (as source.path) on which no new student may get worse; empty: none."
     )
-    guard_tolerance: float = Field(0.01, ge=0, lt=1, description="How much of the measure it may lose there.")
+    guard_tolerance: float = Field(
+        0.01,
+        ge=0,
+        lt=1,
+        description="How much of the measure it may lose there, against the student that the run began with.",
+    )
     seed: int = Field(0, ge=0, description="Seed of the paired test and of the interval.")

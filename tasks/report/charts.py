@@ -5,7 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from tasks.diagnose.findings import ANISOTROPIC
 from tasks.report.svg import Plot
+
+COSINE = "random-pair cosine"
 
 Chart = tuple[str, str, list[tuple[str, str]]]  # caption, drawing, legend as (colour, name)
 
@@ -114,13 +117,45 @@ def system_chart(rows: Sequence[tuple[str, float, float, float]], measure: str) 
     """
     alt = f"{measure}: " + "; ".join(f"{name} {mean:.3f} ({low:.3f} to {high:.3f})" for name, mean, low, high in rows)
     plot = Plot(measure, f"{alt}.", (0.0, 1.0), (0.0, float(len(rows))), (measure, ""))
-    for number, (name, mean, low, high) in enumerate(reversed(rows)):
-        y = number + 0.35
-        plot.line([(low, y), (high, y)], "c1")
-        plot.line([(mean, y)], "c1", dots=True)
+    for y, (name, mean, low, high) in _draw_ranges(plot, rows):
         is_left = mean > 0.5
         plot.text(low if is_left else high, y, f"{name} {mean:.3f}", "right" if is_left else "left")
     return f"{measure} with 95 % intervals over queries", plot.markup(), []
+
+
+def cosine_charts(noted: pl.DataFrame) -> list[Chart]:
+    """How alike unrelated passages are to each student that was diagnosed; nothing where none was.
+
+    Args:
+        noted: `system, name, value, note`.
+    """
+    parts = [COSINE, f"{COSINE}, 5th percentile", f"{COSINE}, 95th percentile"]
+    found: dict[str, dict[str, float]] = {}
+    for system, name, value, _ in noted.iter_rows():
+        if name in parts:
+            found.setdefault(system, {})[name] = value
+    rows = [(system, *(values[part] for part in parts)) for system, values in found.items() if len(values) == 3]
+    if not rows:
+        return []
+    told = "; ".join(f"{system} {mean:.3f} ({low:.3f} to {high:.3f})" for system, mean, low, high in rows)
+    span = (min(0.0, *(low for _, _, low, _ in rows)), 1.0)
+    alt = f"Cosine of unrelated passages, mean and middle 90 %: {told}. From {ANISOTROPIC} on the space is anisotropic."
+    plot = Plot("random-pair cosine", alt, span, (0.0, len(rows) + 0.6), ("cosine of unrelated passages", ""))
+    for y, (name, mean, _, _) in _draw_ranges(plot, rows):
+        plot.text(1.0, y + 0.3, f"{name} {mean:.3f}", "right")  # beside its line, the limit would strike it through
+    plot.limit(ANISOTROPIC, "anisotropic from here on")
+    return [("Cosine of unrelated passages, mean and middle 90 %", plot.markup(), [])]
+
+
+def _draw_ranges(
+    plot: Plot, rows: Sequence[tuple[str, float, float, float]]
+) -> list[tuple[float, tuple[str, float, float, float]]]:
+    """A dot on a line from low to high for each row of name, middle, low and high; returns rows with their height."""
+    placed = [(number + 0.35, row) for number, row in enumerate(reversed(rows))]
+    for y, (_, mean, low, high) in placed:
+        plot.line([(low, y), (high, y)], "c1")
+        plot.line([(mean, y)], "c1", dots=True)
+    return placed
 
 
 def _draw_bars(plot: Plot, rows: pl.DataFrame, positives: int, candidates: int) -> None:

@@ -7,7 +7,7 @@ from tasks.denoise.settings import READ
 from tasks.export.card import public
 from tasks.replacing import write_whole
 from tasks.report import sections
-from tasks.report.charts import judgement_charts, margin_charts, system_chart, training_charts
+from tasks.report.charts import cosine_charts, judgement_charts, margin_charts, system_chart, training_charts
 from tasks.report.told import Told, told
 from tasks.report.toml import as_toml
 from tasks.report.verdict import verdict
@@ -45,7 +45,7 @@ def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
     """What the template shows."""
     means = sections.intervals(about)
     levels = {system: about.means[system, "dev"] for system in LEVELS if (system, "dev") in about.means}
-    limits = sections.limits_of(about)
+    limits, noted = sections.limits_of(about), report_rows.noted(warehouse, about.run)
     return {
         **_head(about),
         **_changed(warehouse, about),
@@ -56,8 +56,8 @@ def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
         "training": training_charts(report_rows.course(warehouse, about.run), levels, about.measure),
         "judgements": judgement_charts(report_rows.spread(warehouse, about.run), limits),
         "about_limits": _about_limits(about),
-        "diagnosis": sections.diagnosis_table(report_rows.noted(warehouse, about.run)),
-        "margins": margin_charts(about.facts("diagnose")),
+        "diagnosis": sections.diagnosis_table(noted),
+        "diagnosed": [*cosine_charts(noted), *margin_charts(about.facts("diagnose"))],
         "to_read": sections.reading(report_rows.to_read(warehouse, about.run, MOST_READ)),
         "seconds": sections.seconds_table(about),
         "pairs": sections.pairs_table(report_rows.cost(warehouse, about.run)),
@@ -71,10 +71,12 @@ def _head(about: Told) -> dict[str, Any]:
     row = about.row
     stopped = row["status"] not in ("completed", "running")
     queries = about.board.filter(about.board["split"] == about.split)["queries"].to_list()[0]
+    first, more, remark = verdict(about.figures).partition(". ")
     return {
         "title": f"remine: {row['recipe']}, run {about.run}",
         "chosen": about.winner,
-        "verdict": verdict(about.figures),
+        "verdict": f"{first}." if more else first,
+        "remark": remark,
         "origin": f"Run {about.run} of the recipe {row['recipe']} on the corpus {row['corpus']}, "
         f"started {row['started_at']:%Y-%m-%d %H:%M} UTC.",
         "state": f"This run ended early, {row['status']}: {row['error']}. What follows is what there was until then."

@@ -1,5 +1,8 @@
 """Which artifacts a run made or found, round by round."""
 
+from collections.abc import Sequence
+from datetime import datetime
+from math import inf
 from pathlib import Path
 
 from tasks.artifacts import Artifact
@@ -25,3 +28,9 @@ def placed_artifacts(run: Run) -> list[Placed]:
         for row in steps(warehouse_of(run.where), run.id).iter_rows(named=True)
     ]
     return sorted(found, key=lambda each: (each.number, each.artifact.about()["made_at"]))
+
+
+def compared_at(placed: Sequence[Placed]) -> float:
+    """When students were compared last, by this run or by the one that it found them from, in seconds since 1970."""
+    told = [each.artifact.about()["made_at"] for each in placed if each.artifact.step == "promote"]
+    return max((datetime.fromisoformat(when).timestamp() for when in told), default=inf)

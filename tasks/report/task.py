@@ -26,7 +26,7 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
     from tasks.record import record, warehouse_of
     from tasks.report.page import MOST_READ
     from tasks.report.picture import flow_picture
-    from tasks.report.placed import placed_artifacts
+    from tasks.report.placed import compared_at, placed_artifacts
     from tasks.report.shown import READ, to_read, verdicts_table
     from tasks.report.summary import as_markdown, show, summarise, why_chosen
     from tasks.report.writing import FILE, write_report
@@ -35,7 +35,8 @@ def report(run: Run, winner: Contender, exported: Artifact, measure: str) -> "Su
 
     placed = placed_artifacts(run)
     if winner[0].system != INCUMBENT:  # who was in use before a refresh, and stays, keeps the name of its own run
-        name_incumbent(run, winner[0], winner[1], why=why_chosen(placed, winner[0].system))
+        why, when = why_chosen(placed, winner[0].system), compared_at(placed)
+        name_incumbent(run, winner[0], winner[1], why=why, compared_at=when)
     people = agreement(warehouse_of(run.where), run.id)
     written = write_report(run, placed)
     record(run, written, 0)

@@ -106,12 +106,13 @@ def _incumbent_stays(figures: Figures) -> str:
 def _labels_won(figures: Figures) -> tuple[str, bool]:
     best = _best_on_dev(figures, [name for name, _ in figures.means if _is_round(name)])
     if best is None and figures.stopped:
-        return f"Promoted {figures.winner}, trained on the labels alone: {_result(figures)}", True
+        return f"Promoted {figures.winner}, trained on the labels alone: {_result(figures, sure=True)}", True
     if best is None:
-        return f"No round was measured; {figures.winner}, trained on the labels alone, leads: {_result(figures)}", False
+        leads = f"{figures.winner}, trained on the labels alone, leads: {_result(figures, sure=True)}"
+        return f"No round was measured; {leads}", False
     against = f" ({best} {figures.value(best, 'dev'):.3f}, {figures.winner} {figures.value(figures.winner, 'dev'):.3f})"
     return (
-        f"Promoted {figures.winner}, trained on the labels alone: {_result(figures)}; "
+        f"Promoted {figures.winner}, trained on the labels alone: {_result(figures, sure=True)}; "
         f"the teacher added nothing: no round beat it on dev{against}"
     ), True
 
@@ -161,12 +162,17 @@ def _gate(figures: Figures) -> str:
     )
 
 
-def _result(figures: Figures) -> str:
+def _result(figures: Figures, sure: bool = False) -> str:
+    """The winner beside the base; `sure`: with the interval of its gain."""
     told = f"{figures.split} {figures.measure} {figures.value(figures.winner):.3f}"
     if figures.winner == "base" or not figures.has("base"):
         return told
     base = figures.value("base")
-    return f"{told}, base {base:.3f} ({signed(figures.value(figures.winner) - base)})"
+    gain = signed(figures.value(figures.winner) - base)
+    if sure:
+        gained = figures.gain(figures.winner, "base")
+        gain += f" [95 % interval {signed(gained.low)} … {signed(gained.high)}]"
+    return f"{told}, base {base:.3f} ({gain})"
 
 
 def _best_on_dev(figures: Figures, names: list[str]) -> str | None:

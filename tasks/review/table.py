@@ -153,6 +153,8 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 
 def _rows(path: Path) -> list[list[str]]:
     """All rows of a CSV; spreadsheets of some languages put semicolons between cells."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; needed one CSV file, as `remine review export` writes it")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; `remine review export` writes one")
     try:
