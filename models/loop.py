@@ -114,13 +114,13 @@ def some_dots(student: Student, lists: TrainingLists, plan: StudentPlan) -> NDAr
     batch = lists.draw(replace(plan.draw, batch=SAMPLE), 0)
     student.eval()
     with torch.no_grad():
-        sides = [
+        queries, passages = (
             ALONE.whole([group.run(chunk) for chunk in group.chunks], group.chunks)
             for group in chunked(student, batch, plan.chunk_tokens)
-        ]
-        if all(torch.allclose(side.norm(dim=1), torch.ones(()).to(side), atol=1e-3) for side in sides):
+        )
+        if all(bool(((side.norm(dim=1) - 1).abs() < 1e-3).all()) for side in (queries, passages)):
             return None
-        own, _ = scored(batch, student.scores(*sides), in_batch=False)
+        own, _ = scored(batch, student.scores(queries, passages), in_batch=False)
     return own.student[own.mask].float().cpu().numpy()
 
 

@@ -61,11 +61,12 @@ def scale_warnings(terms: Sequence[Term], logits: Floats, dots: Floats | None) -
             f"the teacher's scores lie between {held.min():.3g} and {held.max():.3g}, as probabilities do, not logits; "
             "their differences are too small to learn an order from"
         )
+    measured = None if dots is None else Span.of(dots)
     for term in reading:
-        warnings += _against_teacher(term, Span.of(held), None if dots is None else Span.of(dots))
-    for term in terms if dots is not None else []:
-        if term.name == "contrastive":
-            warnings += _against_softmax(term, Span.of(dots))
+        warnings += _against_teacher(term, Span.of(held), measured)
+    for term in terms:
+        if measured is not None and term.name == "contrastive":
+            warnings += _against_softmax(term, measured)
     return warnings
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import warehouse_samples as sample
+from copies import copied
 from warehouse_samples import about, frame, query_hash
 
 from tasks.report.comparing import compare_runs, differing
@@ -32,12 +33,17 @@ def play(wh: Warehouse, folder: Path, settings: str, values: dict[str, list[floa
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    wh = Warehouse(tmp_path / "warehouse.duckdb")
+    copied(two_runs, tmp_path)
+    return Warehouse(tmp_path / "warehouse.duckdb")
+
+
+def two_runs(folder: Path) -> None:
+    """Runs 2 and 3, which chose different students."""
+    wh = Warehouse(folder / "warehouse.duckdb")
     setup = start_run(wh, "distill", "toy", "{}", {})
-    load_corpus(wh, setup, "toy", sample.corpus(tmp_path / "ingest"), "corpus-1")
-    play(wh, tmp_path, '{"rounds": 1}', {"base": [0.5, 0.5], "warm": [0.25, 0.75]}, "warm")
-    play(wh, tmp_path, '{"rounds": 2}', {"base": [0.5, 0.5], "round-1": [1.0, 0.5]}, "round-1")
-    return wh
+    load_corpus(wh, setup, "toy", sample.corpus(folder / "ingest"), "corpus-1")
+    play(wh, folder, '{"rounds": 1}', {"base": [0.5, 0.5], "warm": [0.25, 0.75]}, "warm")
+    play(wh, folder, '{"rounds": 2}', {"base": [0.5, 0.5], "round-1": [1.0, 0.5]}, "round-1")
 
 
 def test_what_each_run_chose_is_compared_query_by_query(warehouse: Warehouse) -> None:

@@ -14,6 +14,7 @@ import cookbook_samples
 import polars as pl
 import pytest
 import warehouse_samples as sample
+from copies import copied
 from typer.testing import CliRunner
 from warehouse_samples import about, frame, query_hash
 
@@ -63,13 +64,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A warehouse with one played round, whose texts are hostile."""
     monkeypatch.setitem(sample.PASSAGES, "d2", ("", f"green apple {HOSTILE}"))
     monkeypatch.setitem(sample.QUERIES, "q3", (f"sea {HOSTILE}", "test"))
-    wh = Warehouse(tmp_path / "warehouse.duckdb")
-    run = start_run(wh, "distill", "toy", SETTINGS, {"versions": {"duckdb": "2.0.1"}})
-    load_corpus(wh, run, "toy", sample.corpus(tmp_path / "ingest"), "corpus-1")
-    sample.play_round(wh, run, tmp_path)
-    for system, value in (("chance", 0.1), ("base", 0.5), ("round-1", 0.75)):
-        measured(wh, run, tmp_path, system, value)
+    copied(played, tmp_path)
     return tmp_path
+
+
+def played(folder: Path) -> None:
+    wh = Warehouse(folder / "warehouse.duckdb")
+    run = start_run(wh, "distill", "toy", SETTINGS, {"versions": {"duckdb": "2.0.1"}})
+    load_corpus(wh, run, "toy", sample.corpus(folder / "ingest"), "corpus-1")
+    sample.play_round(wh, run, folder)
+    for system, value in (("chance", 0.1), ("base", 0.5), ("round-1", 0.75)):
+        measured(wh, run, folder, system, value)
 
 
 def measured(wh: Warehouse, run: int, folder: Path, system: str, value: float) -> None:
@@ -85,7 +90,13 @@ def measured(wh: Warehouse, run: int, folder: Path, system: str, value: float) -
 
 @pytest.fixture
 def page(home: Path) -> str:
-    return report_page(Warehouse(home / "warehouse.duckdb"), 1)
+    page: str = copied(written, home)
+    return page
+
+
+def written(folder: Path) -> str:
+    copied(played, folder)
+    return report_page(Warehouse(folder / "warehouse.duckdb"), 1)
 
 
 def test_the_first_sentence_is_the_verdict(page: str) -> None:

@@ -1,4 +1,4 @@
-"""Other kinds of students through the whole loop: two towers trained by LoRA on batches of one topic; dot products."""
+"""Other kinds of students through the whole loop: two towers, trained by LoRA, on batches of one topic."""
 
 import json
 from pathlib import Path
@@ -37,22 +37,3 @@ def test_two_towers_trained_by_lora_on_topics_come_out_as_a_plain_folder(tiny_st
     learned = any(fact["best_step"] for fact in facts)
     assert (np.abs(apart).max() > 1e-3) == learned, "towers start alike, and stay so where no step was any better"
     assert list((artifacts / "export").glob("*/model/modules.json"))
-
-
-def test_raw_dot_products_are_mined_trained_measured_and_exported(tiny_student: Path, tmp_path: Path) -> None:
-    """Pitfall 12: one step that took unit vectors for granted would mine, or serve, by another order."""
-    made = recipe(write_words(tmp_path / "data", 60), tiny_student, rounds=1)
-    changed = made.model_dump(mode="json")
-    changed["student"] |= {"similarity": "dot"}
-    changed["training"] |= {"objectives": [{"name": "margin_mse", "tau": 4.0}], "start": "warm"}
-    changed["warmup"] |= {"control": False}
-    warehouse = run(type(made).model_validate(changed), tmp_path / "home")
-    assert quality(warehouse).height == 0
-    with warehouse.read() as connection:
-        ((highest,),) = connection.execute("SELECT max(student_score) FROM candidates").fetchall()
-        kinds = connection.execute("SELECT DISTINCT similarity FROM models WHERE role = 'student'").fetchall()
-    assert highest > 2 and kinds == [("dot",)]
-    (exported,) = (tmp_path / "home" / "data" / "artifacts" / "export").glob("*/model")
-    student = SentenceTransformer(str(exported), device="cpu")
-    assert student.similarity_fn_name == "dot" and np.linalg.norm(student.encode("how to read")) > 1.5
-    assert "Similarity: dot" in (exported / "README.md").read_text("utf-8")

@@ -80,9 +80,14 @@ def test_pickled_weights_are_refused(tiny_teacher: Path, tmp_path: Path) -> None
         Teacher.load(folder, EXACT)
 
 
+@pytest.fixture(scope="module")
+def alone(teacher: Teacher) -> np.ndarray:
+    """Logits of pairs that were scored one by one."""
+    return np.concatenate([teacher.score([pair]).logits for pair in PAIRS])
+
+
 @pytest.mark.parametrize("batch_tokens", [1, 100, 3000, None])
-def test_batches_change_no_logit_and_no_order(teacher: Teacher, batch_tokens: int | None) -> None:
-    alone = np.concatenate([teacher.score([pair]).logits for pair in PAIRS])
+def test_batches_change_no_logit_and_no_order(teacher: Teacher, alone: np.ndarray, batch_tokens: int | None) -> None:
     ticks: list[int] = []
     scores = teacher.score(PAIRS, batch_tokens, ticks.append)
     assert np.abs(scores.logits - alone).max() <= 1e-5

@@ -74,10 +74,17 @@ def test_each_side_has_its_own_vectors_and_the_librarys(folder: Path) -> None:
         assert np.abs(student.embed(tokens, side).detach().numpy() - encode(TEXTS).vectors).max() < 1e-5
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize(
+    ("cache", "precision"),
+    [
+        (True, "fp32"),
+        (False, "bf16"),
+        pytest.param(False, "fp32", marks=pytest.mark.slow),
+        pytest.param(True, "bf16", marks=pytest.mark.slow),
+    ],
+)
 def test_both_towers_learn_and_what_is_saved_is_what_was_trained(
-    folder: Path, tmp_path: Path, precision: str, cache: bool
+    folder: Path, tmp_path: Path, cache: bool, precision: str
 ) -> None:
     student = Student.load(folder, Runtime("cpu", precision, 1))  # type: ignore[arg-type]
     before = student.state()
