@@ -1,6 +1,6 @@
 """Who computes shards of encoding and scoring: this process in turn, or the workers of a Ray cluster."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -13,7 +13,7 @@ OpenedHere = TypeVar("OpenedHere", covariant=True)
 Made = TypeVar("Made")
 
 
-class Opening(Hashable, Protocol[OpenedHere]):
+class Opening(Protocol[OpenedHere]):
     """What a process needs for its shards (a model, texts), as a small reference that can be sent to it.
 
     Equal references stand for the same things, so a process opens them once, however many shards it computes.
