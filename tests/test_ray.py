@@ -93,7 +93,7 @@ def stores_are_equal(here: Bench, there: Bench) -> None:
     assert theirs.equals(ours), "another number of pairs, or other bits of their logits"
     assert [path.name for path in there.shard_files()] == [path.name for path in here.shard_files()]
     with warehouse_of(there.run.where).read() as connection:
-        assert connection.sql("SELECT count(*) FROM teacher_scores").fetchone() == (180,)
+        assert connection.sql("SELECT count(*) FROM teacher_scores").fetchall() == [(180,)]
     assert quality(warehouse_of(there.run.where)).height == 0
 
 
