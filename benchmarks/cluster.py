@@ -25,7 +25,6 @@ from tasks.gather.gathering import gather_pairs
 from tasks.gather.settings import PairsFile
 from tasks.record import warehouse_of
 from tasks.refs import Run, TeacherRef
-from tasks.runner import open_runner
 from tasks.score.folds import open_scorer
 from tasks.score.scoring import Work, score_pairs
 from tasks.score.settings import Scoring
@@ -78,9 +77,6 @@ def once(home: Path, workers: int, path: Path, pairs: Pairs, shards: int) -> tup
     (home / "pairs.jsonl").write_text(rows, "utf-8")
     run = Run(id=start_run(warehouse_of(where), "score", "pairs", "{}", {}), recipe="pairs", where=where)
     asked = gather_pairs(run, PairsFile(path=home / "pairs.jsonl"))
-    started = time.perf_counter()
-    with open_runner(where):
-        opened = time.perf_counter() - started
     teacher = TeacherRef(fingerprint="benchmark", path=path, name="benchmark")
     sizes = Scoring(least_shards=shards)
     started = time.perf_counter()
@@ -89,7 +85,7 @@ def once(home: Path, workers: int, path: Path, pairs: Pairs, shards: int) -> tup
     # Of shards that are computed side by side, those of the longest worker count; even shares are assumed.
     computing = float(scored.facts["seconds"]) / max(workers, 1)
     store = stored_scores(warehouse_of(where), "benchmark", asked.file("pairs.parquet"))
-    return {"all": whole, "computing": computing, "connecting": opened}, store.sort("query_hash", "passage_hash")
+    return {"all": whole, "computing": computing}, store.sort("query_hash", "passage_hash")
 
 
 if __name__ == "__main__":
