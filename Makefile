@@ -46,7 +46,7 @@ $(READY): pyproject.toml constraints.txt
 	  echo "name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,dev,hub,lora]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,dev,hub,lora,ray]'
 	@touch $(READY)
 
 # What tools cached and interrupted steps left. Artifacts, the warehouse, your data and .venv stay (`remine clean` is about artifacts).

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from flows.connection import fetch, problem_of
-from flows.doctor_machine import accelerator, disk, models, threads, versions
+from flows.doctor_machine import accelerator, disk, models, runner, threads, versions
 from flows.finding import Check, Finding, examined
 from flows.locks import describe
 from flows.server import configured_url
@@ -48,6 +48,7 @@ def examine(where: Where, recipe: "Recipe | None") -> list[Finding]:
         "disk": partial(disk, where),
         "threads": threads,
         "accelerator": accelerator,
+        "runner": partial(runner, where),
     }
     if recipe is not None:
         checks["models"] = partial(models, recipe)

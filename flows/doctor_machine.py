@@ -76,6 +76,23 @@ def accelerator() -> Finding:
     return Finding("accelerator", "good", f"{name}, in {runtime.precision}")
 
 
+def runner(where: Where) -> Finding:
+    """Who would encode and score, and whether they are within reach."""
+    if where.runner == "local":
+        return Finding("runner", "good", "local: this machine encodes and scores")
+    from tasks.cluster import refuse_missing, refuse_silent
+
+    try:
+        refuse_missing()
+        if where.ray.address:
+            refuse_silent(where.ray.address)
+    except (ModuleNotFoundError, ConnectionError) as error:
+        told, _, todo = str(error).partition("; " if isinstance(error, ConnectionError) else ": ")
+        return Finding("runner", "bad", told, todo)
+    there = where.ray.address or "a cluster that each step starts on this machine"
+    return Finding("runner", "good", f"ray {importlib.metadata.version('ray')}: {there}")
+
+
 def models(recipe: "Recipe") -> Finding:
     """Whether the recipe's models are here or can be had."""
     from models.locate import ModelNotFound, locate

@@ -6,21 +6,27 @@ from typing import Any
 from pydantic import ValidationError
 
 
-def override(document: dict[str, Any], change: str) -> None:
+def override(document: dict[str, Any], change: str, option: str = "--set", example: str = "training.steps=200") -> None:
     """Apply one `key=value` to a document: a dotted key, and a TOML value or a bare word.
+
+    Args:
+        document: Changed in place.
+        change: The change.
+        option: Which option it was given with.
+        example: One that works, for whoever gave something else.
 
     Raises:
         ValueError: It has no such form, or goes through a value.
     """
     key, equals, text = change.partition("=")
     if not equals or not key.strip():
-        raise ValueError(f"--set {change!r}: needs key=value, for example --set training.steps=200")
+        raise ValueError(f"{option} {change!r}: needs key=value, for example {option} {example}")
     *parents, last = key.strip().split(".")
     table = document
     for parent in parents:
         inner = table.setdefault(parent, {})
         if not isinstance(inner, dict):
-            raise ValueError(f"--set {change!r}: {parent!r} is a value in the recipe, not a section")
+            raise ValueError(f"{option} {change!r}: {parent!r} is a value in the recipe, not a section")
         table = inner
     table[last] = _value(text.strip())
 

@@ -89,13 +89,13 @@ def _member(rank: int, size: int, port: int, device: str, work: Callable[[Team, 
         state.wait_for_everyone()
         state.destroy_process_group()
     except Exception as error:
-        heard.put(("failed", _told(error)))
+        heard.put(("failed", tellable(error)))
         raise
     if rank == 0:
         heard.put(("done", made))
 
 
-def _told(error: Exception) -> Exception:
+def tellable(error: Exception) -> Exception:
     """An error as it can be handed to another process."""
     try:
         pickle.loads(pickle.dumps(error))

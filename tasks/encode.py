@@ -2,14 +2,18 @@
 
 import time
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.artifacts import Artifact, make_artifact
+from tasks.artifacts import Artifact, make_resumable
+from tasks.encoding import BLOCK, Block, How, Reader, encode_block, read_block, tell_how
 from tasks.known_vectors import Encoder, known_vectors
 from tasks.progress import progress
 from tasks.record import record
 from tasks.refs import Run, StudentRef
+from tasks.replacing import replacing
+from tasks.runner import Runner, ask, open_runner
 from tasks.step import step
 from tasks.where import Where
 
@@ -33,10 +37,10 @@ def encode_corpus(where: Where, corpus: Artifact, student: StudentRef) -> Artifa
 
     The vectors are what the student's similarity needs: of unit length where it is the cosine, so an inner
     product is the similarity either way. Texts that this student encoded in an earlier state of the corpus keep the
-    vectors that they got then.
+    vectors that they got then. What an interrupted call has written of it is not computed again.
 
     Args:
-        where: Device, precision, batch size and the folder of artifacts.
+        where: Who computes, on which device, how exactly, and the folder of artifacts.
         corpus: passages and queries.
         student: Who encodes.
 
@@ -44,51 +48,62 @@ def encode_corpus(where: Where, corpus: Artifact, student: StudentRef) -> Artifa
         ValueError: A vector holds numbers that aren't finite; the text is named.
     """
 
-    def build(folder: Path) -> Mapping[str, Any]:
-        return _write(folder, where, corpus, student)
+    def build(folder: Path, state: Path) -> Mapping[str, Any]:
+        reader = Reader(where.worker, student.path, student.fingerprint, student.trust_remote_code)
+        with open_runner(where) as runner:
+            return _write(folder, runner, reader, corpus, state)
 
     inputs = {"corpus": corpus.fingerprint, "student": student.fingerprint}
-    return make_artifact(where.artifacts_path, "encode", VERSION, {}, inputs, build)
+    return make_resumable(where.artifacts_path, "encode", VERSION, {}, inputs, build)
 
 
-def _write(folder: Path, where: Where, corpus: Artifact, student: StudentRef) -> dict[str, Any]:
+def _write(folder: Path, runner: Runner, reader: Reader, corpus: Artifact, state: Path) -> dict[str, Any]:
     import numpy as np
     import polars as pl
 
-    from models.runtime import configure
-    from models.student import Student
-
-    runtime = configure(where.device, where.precision, where.threads)
-    model = Student.load(student.path, runtime, trust_remote_code=student.trust_remote_code)
-    encoder = Encoder(where.artifacts_path, student.fingerprint, VERSION, runtime.device, runtime.precision)
-    facts: dict[str, Any] = {"device": runtime.device, "precision": runtime.precision, "similarity": model.similarity}
-    tokens, truncated, started = 0, {}, time.monotonic()
-    for name, make in (("passages", model.encode_passages), ("queries", model.encode_queries)):
-        rows = pl.read_parquet(corpus.file(f"{name}.parquet"), columns=["hash", "text"])
-        known = known_vectors(encoder, name, rows["hash"])
-        texts = rows["text"].filter(pl.Series(~known.rows, dtype=pl.Boolean)).to_list()
-        vectors = known.vectors
-        truncated[name] = round(known.truncated)
-        if texts or vectors is None:
-            with progress(f"encode {name}", len(texts), name) as tick:
-                encoded = make(texts, where.batch_tokens, tick)
-            _check_finite(name, texts, encoded.vectors, student)
-            vectors = encoded.vectors if vectors is None else vectors
-            vectors[~known.rows] = encoded.vectors
-            tokens += encoded.n_tokens
-            truncated[name] += encoded.truncated
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(vectors, np.float32))
-        facts |= {name: len(rows), f"{name}_encoded": len(texts)}
+    started = time.monotonic()
+    how = ask(runner, reader, tell_how)
+    encoder = Encoder(reader.where.artifacts_path, reader.fingerprint, VERSION, how.device, how.precision)
+    facts: dict[str, Any] = {"device": how.device, "precision": how.precision, "similarity": how.similarity}
+    tokens, truncated = 0, {}
+    for kind in ("passages", "queries"):
+        hashes = pl.read_parquet(corpus.file(f"{kind}.parquet"), columns=["hash"])["hash"]
+        known = known_vectors(encoder, kind, hashes)
+        vectors = np.empty((len(hashes), how.dimension), np.float32) if known.vectors is None else known.vectors
+        rows = np.flatnonzero(~known.rows)
+        truncated[kind] = round(known.truncated)
+        for block in _blocks(runner, reader, kind, corpus.file(f"{kind}.parquet"), _kept(state, kind, rows, how)):
+            encoded = read_block(block)
+            vectors[rows[block.start : block.stop]] = encoded.vectors
+            tokens, truncated[kind] = tokens + encoded.n_tokens, truncated[kind] + encoded.truncated
+        np.save(folder / f"{kind}.npy", np.ascontiguousarray(vectors, np.float32))
+        facts |= {kind: len(hashes), f"{kind}_encoded": len(rows)}
     shares = {"truncated": truncated, "truncated_share": truncated["passages"] / max(facts["passages"], 1)}
     return {**facts, **shares, "tokens": tokens, "seconds": round(time.monotonic() - started, 3)}
 
 
-def _check_finite(name: str, texts: list[str], vectors: "npt.NDArray[np.float32]", student: StudentRef) -> None:
+def _blocks(runner: Runner, reader: Reader, kind: str, texts: Path, rows: Path) -> list[Block]:
+    """Cut the rows of a file into blocks, and see to it that each is encoded.
+
+    Raises:
+        ValueError: A vector holds numbers that aren't finite.
+    """
     import numpy as np
 
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        raise ValueError(
-            f"{student.path}: the vectors of {len(bad)} {name} hold numbers that aren't finite, first of "
-            f"{texts[int(bad[0])][:80]!r}; a search would leave them out without a word"
-        )
+    count = len(np.load(rows, mmap_mode="r"))
+    blocks = [Block(reader, kind, texts, rows, start, min(start + BLOCK, count)) for start in range(0, count, BLOCK)]
+    left = [block for block in blocks if not block.path.exists()]
+    with progress(f"encode {kind}", sum(block.size for block in left), kind) as tick:
+        for done in runner.map(reader, encode_block, left, tick):
+            done.raise_failure()
+    return blocks
+
+
+def _kept(state: Path, kind: str, rows: "npt.NDArray[np.int64]", how: How) -> Path:
+    """Write down which rows are encoded, in a folder whose name tells them and how it is done."""
+    import numpy as np
+
+    about = f"{kind}-{blake2b(rows.tobytes(), digest_size=8).hexdigest()}-{how.device}-{how.precision}"
+    with replacing(state / about / "rows.npy") as beside, beside.open("wb") as file:
+        np.save(file, rows)
+    return state / about / "rows.npy"

@@ -51,7 +51,9 @@ def test_every_command_exists() -> None:
 
 def test_every_option_exists() -> None:
     """An option that was renamed sends whoever copies the line away."""
-    pages = "\n".join((ROOT / name).read_text("utf-8") for name in ("README.md", "CHANGELOG.md", "docs/sql.md"))
+    pages = "\n".join(
+        (ROOT / name).read_text("utf-8") for name in ("README.md", "CHANGELOG.md", "docs/scale.md", "docs/sql.md")
+    )
     commands = {
         " ".join(path): {name for option in command.params for name in option.opts} for path, command in every_command()
     }

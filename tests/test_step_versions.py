@@ -18,11 +18,13 @@ LEDGER = Path(__file__).with_name("step_versions.json")
 # Nothing in these changes what a step computes: they name, register, show and connect.
 BYSTANDERS = {
     "tasks.artifacts",
+    "tasks.cluster",
     "tasks.identity",
     "tasks.progress",
     "tasks.record",
     "tasks.refs",
     "tasks.run",
+    "tasks.runner",
     "tasks.settings",
     "tasks.step",
     "tasks.where",

@@ -4,13 +4,20 @@ from pathlib import Path
 
 import typer
 
-from flows.cli.options import HERE, Format, Home, RecipeFile
+from flows.cli.options import HERE, Format, Home, OnRay, RecipeFile, Runner, spread
 
 
-def doctor(recipe: RecipeFile = None, home: Home = HERE, format: Format = "table") -> None:
+def doctor(
+    recipe: RecipeFile = None,
+    home: Home = HERE,
+    runner: Runner = "local",
+    ray: OnRay = None,
+    format: Format = "table",
+) -> None:
     """Look at server, warehouse, files and machine; every line says what to do where something is to be done.
 
-    With a recipe, also whether its models are within reach. Ends with 1 where something will fail.
+    With a recipe, also whether its models are within reach; with `--runner ray`, whether the cluster is. Ends with 1
+    where something will fail.
 
     **Example:** `remine doctor recipe.toml`
     """
@@ -23,7 +30,8 @@ def doctor(recipe: RecipeFile = None, home: Home = HERE, format: Format = "table
 
     here = Path("recipe.toml")
     path = recipe or (here if here.is_file() else None)
-    found = examine(Where(home=home.resolve()), load_recipe(path, []) if path else None)
+    where = Where(home=home.resolve(), **spread(runner, ray))
+    found = examine(where, load_recipe(path, []) if path else None)
     show(pl.DataFrame(as_rows(found)), format)
     if any(each.state == "bad" for each in found):
         raise typer.Exit(1)

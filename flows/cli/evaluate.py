@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Changes, Device, Format, Home, Precision, Threads
+from flows.cli.options import HERE, Changes, Device, Format, Home, OnRay, Precision, Runner, Threads, spread
 from flows.cli.running import run_here
 from flows.cli.tables import show
 from flows.cli.terminal import plain, prepare_logs, print_table, say
@@ -32,6 +32,8 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    runner: Runner = "local",
+    ray: OnRay = None,
     format: Format = "table",
 ) -> None:
     """Compare models as they come on labelled data: each beside chance, BM25, and BM25 with the first one (hybrid).
@@ -48,10 +50,9 @@ def evaluate(
     from tasks.report.models import model_table
     from tasks.where import Where
 
-    named = [*(models or []), *(more or [])]
     also = {"teacher": {"model": teacher} if teacher else {}, "trec_out": trec_out.resolve() if trec_out else None}
-    request = comparison_of(data, named, settings or [], also)
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    request = comparison_of(data, [*(models or []), *(more or [])], settings or [], also)
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, **spread(runner, ray))
     run = run_here(load_flow, request, where)
     found = model_table(warehouse_of(where), run.id, request.evaluation.measure, request.systems[0])
     tell(run.id, found, request, format)

@@ -2,7 +2,7 @@
 
 import typer
 
-from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
+from flows.cli.options import HERE, Changes, Device, Home, OnRay, Precision, RecipeFile, Runner, Threads, spread
 from flows.cli.run import asked
 from flows.cli.running import run_here
 
@@ -14,6 +14,8 @@ def refresh(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    runner: Runner = "local",
+    ray: OnRay = None,
 ) -> None:
     """Bring the student in use up to date with the data: new, edited and removed passages, queries and labels.
 
@@ -22,7 +24,7 @@ def refresh(
 
     **Example:** `remine refresh recipe.toml`, every night
     """
-    machine = {"device": device, "threads": threads, "precision": precision}
+    machine = {"device": device, "threads": threads, "precision": precision, **spread(runner, ray)}
     found = run_here(load_flow, *asked(recipe, settings, home, machine))
     if sentence := getattr(found, "sentence", ""):
         typer.echo(sentence)

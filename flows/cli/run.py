@@ -3,7 +3,19 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.options import HERE, Changes, Device, Home, Precision, Processes, RecipeFile, Threads
+from flows.cli.options import (
+    HERE,
+    Changes,
+    Device,
+    Home,
+    OnRay,
+    Precision,
+    Processes,
+    RecipeFile,
+    Runner,
+    Threads,
+    spread,
+)
 from flows.cli.running import run_here
 from flows.cli.terminal import prepare_logs
 
@@ -20,6 +32,8 @@ def run(
     threads: Threads = 0,
     precision: Precision = "auto",
     processes: Processes = 1,
+    runner: Runner = "local",
+    ray: OnRay = None,
 ) -> None:
     """Teach the student: ingest, warm up, then rounds of mining, scoring and training.
 
@@ -28,7 +42,7 @@ def run(
     **Example:** `remine run recipe.toml --set rounds=1 --set training.steps=200`
     """
     machine = {"device": device, "threads": threads, "precision": precision, "processes": processes}
-    run_here(load_flow, *asked(recipe, settings, home, machine))
+    run_here(load_flow, *asked(recipe, settings, home, {**machine, **spread(runner, ray)}))
 
 
 def asked(

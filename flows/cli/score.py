@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Device, Home, Precision, Threads
+from flows.cli.options import HERE, Device, Home, OnRay, Precision, Runner, Threads, spread
 from flows.cli.running import run_here
 from flows.cli.terminal import plain, prepare_logs
 
@@ -42,6 +42,8 @@ def score(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    runner: Runner = "local",
+    ray: OnRay = None,
 ) -> None:
     """Score pairs with a teacher into the warehouse: those that it has not scored yet.
 
@@ -60,7 +62,7 @@ def score(
     source = PairsFile(path=pairs.resolve(), corpus=corpus, columns=columns_of(columns or []))
     judge = TeacherSettings(model=[teacher], max_length=max_length, trust_remote_code=trust_remote_code)
     request = request_of(source, judge, out.resolve() if out else None)
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, **spread(runner, ray))
     show(run_here(load_flow, request, where))
 
 

@@ -5,11 +5,11 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
+from flows.cli.options import HERE, Changes, Device, Home, OnRay, Precision, RecipeFile, Runner, Threads, spread
 from flows.cli.run import default_recipe
 from flows.cli.terminal import prepare_logs, quieten_logs, say, stoppable
 
@@ -40,6 +40,8 @@ def serve(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    runner: Runner = "local",
+    ray: OnRay = None,
 ) -> None:
     """Serve the recipe's flows to the Prefect pages: by schedule, and from the form behind “Run”.
 
@@ -54,7 +56,8 @@ def serve(
     from tasks.where import Where
 
     loaded = load_recipe(path, settings or [])
-    where = Where(home=home if yaml else home.resolve(), device=device, threads=threads, precision=precision)
+    machine: dict[str, Any] = {"device": device, "threads": threads, "precision": precision, **spread(runner, ray)}
+    where = Where(home=home if yaml else home.resolve(), **machine)
     if yaml is not None:
         from flows.deploying import as_yaml
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Changes, Device, Home, Precision, RecipeFile, Threads
+from flows.cli.options import HERE, Changes, Device, Home, OnRay, Precision, RecipeFile, Runner, Threads, spread
 from flows.cli.run import default_recipe
 from flows.cli.running import run_here
 from flows.cli.terminal import prepare_logs, print_table, say
@@ -25,6 +25,8 @@ def sweep(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    runner: Runner = "local",
+    ray: OnRay = None,
 ) -> None:
     """Run a recipe with every combination of some settings' values, and show what each came to.
 
@@ -40,7 +42,7 @@ def sweep(
     from tasks.where import Where
 
     planned = sweep_of(path, over or [], settings or [], measure)
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, **spread(runner, ray))
     show_sweep(run_here(load_flow, planned, where))
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import HERE, Changes, Device, Format, Home, Precision, Threads
+from flows.cli.options import HERE, Changes, Device, Format, Home, OnRay, Precision, Runner, Threads, spread
 from flows.cli.running import run_here
 from flows.cli.tables import show
 from flows.cli.terminal import plain, prepare_logs, print_table, say
@@ -24,6 +24,8 @@ def teach(
     device: Device = "auto",
     threads: Threads = 0,
     precision: Precision = "auto",
+    runner: Runner = "local",
+    ray: OnRay = None,
     format: Format = "table",
 ) -> None:
     """Teach one cross-encoder on the labels of several collections, for others to use as their teacher.
@@ -43,7 +45,7 @@ def teach(
 
     request = load_curriculum(curriculum, settings or [])
     refuse_foreign(out.resolve())
-    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision)
+    where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, **spread(runner, ray))
     made, measure = run_here(load_flow, request, where), request.evaluation.measure
     tell(
         source_table(warehouse_of(where), made.run, [each.corpus for each in request.sources], measure), measure, format

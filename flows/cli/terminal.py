@@ -48,7 +48,9 @@ def foreseen(error: Exception) -> bool:
     about_input = isinstance(error, ValueError | OSError | RuntimeError) and not isinstance(error, NotImplementedError)
     # Its subclasses are slips of ours: a key or an index that is not there.
     about_input = about_input or type(error) is LookupError
-    return about_input or type(error).__module__.split(".")[0] in ("_duckdb", "duckdb")
+    # Python itself names a module and nothing else; where we do, the sentence says which extra brings it.
+    extra = isinstance(error, ModuleNotFoundError) and not str(error).startswith("No module named")
+    return about_input or extra or type(error).__module__.split(".")[0] in ("_duckdb", "duckdb")
 
 
 def cell(value: object) -> str:

@@ -1,32 +1,27 @@
 """Scoring what is pending: plan once, compute missing shards whole, load them, read everything back."""
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from tasks.artifacts import Artifact, installed_versions, make_artifact, name_artifact
-from tasks.progress import Tick, progress
+from tasks.artifacts import Artifact, make_artifact, name_artifact
+from tasks.progress import progress
 from tasks.record import warehouse_of
 from tasks.refs import Run, TeacherRef
-from tasks.score import precision
+from tasks.runner import ask, open_runner
 from tasks.score.ensemble import combined
-from tasks.score.folds import Scorer, load_scorer, open_scorer
+from tasks.score.judging import Judge, PairShard, score_shard, settle_precision
 from tasks.score.loading import Loader
 from tasks.score.plan import KEYS, make_plan, planned, with_length
 from tasks.score.settings import Scoring
-from tasks.score.shards import COLUMNS, Shards, read_where, write_shard
+from tasks.score.shards import COLUMNS, Shards, read_where
 from tasks.score.stored import register, restore_artifact, restore_shards
-from tasks.where import Where
 from warehouse.disk import DiskFull
 from warehouse.queries import pending_pairs, stored_scores
-
-if TYPE_CHECKING:
-    from models.runtime import Runtime
 
 VERSION = 1
 MOST_ATTEMPTS = 100
@@ -153,73 +148,35 @@ def score_shards(work: Work, plan: Artifact, missing: Sequence[int]) -> None:
         RuntimeError: A shard failed; the others are kept and loaded.
         DiskFull: There was no room for a shard; those before it are kept and loaded.
     """
-    texts = _texts(work.corpus, pl.read_parquet(plan.file("plan.parquet")))
-    runtime, scorer = open_teacher(work, texts)
-    todo = texts.filter(pl.col("shard").is_in(list(missing)))
+    judge = Judge(work.run.where.worker, work.teacher, work.corpus, plan, work.shards)
+    sizes = dict(pl.read_parquet(plan.file("plan.parquet"), columns=["shard"])["shard"].value_counts().rows())
     failed: dict[int, Exception] = {}
-    with (
-        Loader(warehouse_of(work.run.where), work.run.id, work.shards) as loader,
-        progress("score", todo.height, "pairs") as tick,
-    ):
-        for number in missing:
-            path = work.shards.path(plan.fingerprint, number)
-            try:
-                _score_shard(path, scorer, todo.filter(pl.col("shard") == number), runtime, work.run.where, tick)
-            except DiskFull:  # the other shards would be computed for nothing
-                raise
-            except Exception as error:  # one bad pair must not cost the others; all are reported below
-                failed[number] = error
-                log.error("shard %s failed: %s", path.name, error)
-            else:
-                loader.load(path)
+    with open_runner(work.run.where) as runner:
+        exactly = ask(runner, judge, settle_precision)
+        todo = [
+            PairShard(number, sizes[number], exactly, work.shards.path(plan.fingerprint, number)) for number in missing
+        ]
+        with (
+            Loader(warehouse_of(work.run.where), work.run.id, work.shards) as loader,
+            progress("score", sum(shard.size for shard in todo), "pairs") as tick,
+        ):
+            for done in runner.map(judge, score_shard, todo, tick):
+                if done.error is None:
+                    loader.load(done.shard.path)
+                elif isinstance(done.error, DiskFull):  # the other shards would be computed for nothing
+                    raise done.error
+                else:  # one bad pair must not cost the others; all are reported below
+                    failed[done.shard.number] = done.error
+                    log.error("shard %s failed: %s", done.shard.path.name, done.error)
+    _report(failed, len(sizes))
+
+
+def _report(failed: Mapping[int, Exception], total: int) -> None:
     if failed:
-        total = texts["shard"].n_unique()
         first = failed[min(failed)]
         raise RuntimeError(
             f"{len(failed)} of {total} shards failed; {total - len(failed)} kept; run again to go on. {first}"
         ) from first
-
-
-def open_teacher(work: Work, texts: pl.DataFrame) -> tuple["Runtime", Scorer]:
-    """Settle the precision by comparing it on a sample of the plan where it isn't fp32, and load the teacher."""
-    teacher, where = work.teacher, work.run.where
-
-    def measure(exact: "Runtime", quick: "Runtime") -> precision.Agreement:
-        some = precision.sample(texts)
-        of_exact = _logits(_load(teacher, exact), some, where)
-        of_quick = _logits(open_scorer(teacher, quick), some, where)
-        return precision.compare(of_exact, of_quick, some["query_hash"].to_numpy())
-
-    runtime = precision.settle(where, work.shards.folder, measure)
-    return runtime, open_scorer(teacher, runtime)
-
-
-def _load(teacher: TeacherRef, runtime: "Runtime") -> Scorer:
-    """Load a teacher beside the one that is kept."""
-    return load_scorer(teacher.path, runtime, teacher.max_length, teacher.trust_remote_code)
-
-
-def _score_shard(path: Path, scorer: Scorer, texts: pl.DataFrame, runtime: "Runtime", where: Where, tick: Tick) -> None:
-    started = time.monotonic()
-    pairs = list(zip(texts["query"].to_list(), texts["passage"].to_list(), strict=True))
-    scores = scorer.score(texts["query_hash"].to_numpy(), pairs, where.batch_tokens, tick)
-    frame = texts.select(KEYS).with_columns(
-        logit=pl.Series(scores.logits),
-        n_tokens=pl.Series(scores.n_tokens),
-        truncated=pl.Series(scores.truncated),
-    )
-    computed = {
-        "precision": runtime.precision,
-        "device": runtime.device,
-        "versions": installed_versions(),
-        "seconds": round(time.monotonic() - started, 3),
-    }
-    write_shard(path, frame, computed)
-
-
-def _logits(scorer: Scorer, texts: pl.DataFrame, where: Where) -> precision.Logits:
-    pairs = list(zip(texts["query"].to_list(), texts["passage"].to_list(), strict=True))
-    return scorer.score(texts["query_hash"].to_numpy(), pairs, where.batch_tokens, lambda count: None).logits
 
 
 def _new_plan(work: Work, pending: pl.DataFrame, attempt: int) -> Artifact:
@@ -232,14 +189,6 @@ def _missing_shards(work: Work, plan: Artifact, pending: pl.DataFrame) -> list[i
     """Shards of a plan that have no file and are still wanted."""
     wanted = pl.read_parquet(plan.file("plan.parquet")).join(pending, on=KEYS, how="semi")["shard"].unique().sort()
     return [number for number in wanted if not work.shards.path(plan.fingerprint, number).exists()]
-
-
-def _texts(corpus: Artifact, plan: pl.DataFrame) -> pl.DataFrame:
-    """Add the texts `query` and `passage` to a plan, in its order."""
-    queries = pl.read_parquet(corpus.file("queries.parquet")).select(query_hash="hash", query="text")
-    passages = pl.read_parquet(corpus.file("passages.parquet")).select(passage_hash="hash", passage="text")
-    joined = plan.join(queries, on="query_hash", how="left", maintain_order="left")
-    return joined.join(passages, on="passage_hash", how="left", maintain_order="left")
 
 
 def _check_whole(scores: pl.DataFrame, asked: pl.DataFrame) -> None:
