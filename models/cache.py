@@ -97,13 +97,33 @@ class _Look(NamedTuple):
 
 def _look(group: Group, chunks: Sequence[list[int]], device: str, keep: bool) -> _Look:
     """Run a group's chunks; with `keep` the last one with a graph: one is alive at a time either way."""
-    outputs, before = [], []
+    outputs, before = _Outputs(sum(map(len, chunks))), []
     with torch.no_grad():
         for chunk in chunks[:-1] if keep else chunks:
             before.append(_random_state(device))
-            outputs.append(group.run(chunk))
+            outputs.add(group.run(chunk))
     kept = [group.run(chunks[-1])] if keep else []
-    return _Look(group.run, chunks, [*outputs, *(each.detach() for each in kept)], before, kept)
+    return _Look(group.run, chunks, [*outputs.parts, *(each.detach() for each in kept)], before, kept)
+
+
+class _Outputs:
+    """Outputs of chunks in one piece of memory: small ones between a chunk's large temporaries would keep those apart.
+
+    Args:
+        count: Inputs of all chunks.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.parts: list[Tensor] = []
+        self.room: Tensor | None = None
+
+    def add(self, output: Tensor) -> None:
+        """Copy a chunk's outputs, (n, ...), behind the last one's."""
+        if self.room is None:
+            self.room = output.new_empty((self.count, *output.shape[1:]))
+        start = sum(len(part) for part in self.parts)
+        self.parts.append(self.room[start : start + len(output)].copy_(output))
 
 
 def _pass_on(look: _Look, gradient: Tensor, device: str) -> None:
