@@ -59,6 +59,15 @@ def test_what_each_run_chose_is_compared_query_by_query(warehouse: Warehouse) ->
     assert found.same_data
 
 
+def test_a_run_that_the_gate_stopped_is_told_apart(warehouse: Warehouse) -> None:
+    """Two runs that chose the same, and the reader takes the second one's rounds for as good."""
+    facts = {"system": "warm", "goes_on": False, "difference": -0.01, "p": 0.75}
+    key = register_artifact(warehouse, 3, about("gate", "gate", **facts), "gate")
+    link_round(warehouse, 3, 0, "gate", key)
+    first, second = compare_runs(warehouse, 2, 3).stopped
+    assert first == "" and second.startswith("no round was made: the teacher is not proven to know more than warm")
+
+
 def test_data_that_grew_is_said(warehouse: Warehouse) -> None:
     """The same student on more passages measures lower; a reader would take that for a loss."""
     key = register_artifact(warehouse, 3, about("ingest", "grown"), "grown")

@@ -181,6 +181,14 @@ def test_the_card_of_the_base_says_that_nothing_was_better() -> None:
     assert "labelled pairs" in card_of(system="warm")
 
 
+def test_the_card_compares_with_no_distilled_student_where_there_was_none() -> None:
+    """A run that the teacher's gate stopped has distilled nothing that could have been worse."""
+    card = card_of(system="warm", metrics=metrics_of(["base", "chance", "teacher", "warm"]))
+    assert "in-batch negatives; no student was distilled." in card
+    tried = card_of(system="warm", metrics=metrics_of(["base", "chance", "warm", "round-1", "round-1+teacher"]))
+    assert "in-batch negatives; no distilled student was better on dev." in tried
+
+
 def test_the_card_tells_when_there_is_no_answer() -> None:
     card = card_of(cutoff="below a similarity of 0.412, “no answer” is the better answer")
     assert "Below a similarity of 0.412" in card and "it is found again for each" in card

@@ -67,6 +67,11 @@ def test_the_report_says_why_and_the_three_ways_out(home: Path) -> None:
     heading = text[text.index("<h1>") : text.index("</h1>")]
     assert "no round was made: the teacher is not proven to know more than warm" in heading
     assert all(way in text for way in ("teacher.model", "more labels", "teacher.gate"))
+    assert text.count("The teacher re-ranking what warm found has") == 1, "said once, above the figures"
+    assert (
+        "no student was distilled"
+        in next((home / "data" / "artifacts" / "export").glob("*/model/README.md")).read_text()
+    )
 
 
 def test_every_student_is_measured_on_the_guard_set_and_nothing_else_changes_hands(home: Path) -> None:

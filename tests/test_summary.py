@@ -191,6 +191,12 @@ def test_the_summary_ends_with_where_to_look_next(placed: list[Placed]) -> None:
         assert text.index("remine ui") < text.index("remine sql") < text.index("remine search")
 
 
+def test_a_run_without_rounds_sends_nobody_to_what_a_round_finds(placed: list[Placed]) -> None:
+    before = [each for each in placed if not each.number]
+    assert "false_negatives" not in printed(summarise(RUN, before, "warm"))
+    assert "false_negatives" in printed(summarise(RUN, placed, "round-1"))
+
+
 def test_records_carry_the_head(placed: list[Placed]) -> None:
     assert as_records(summarise(RUN, placed, "round-1").tables[0])[0]["test nDCG@10"] == "0.010"
 

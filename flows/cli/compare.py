@@ -25,6 +25,9 @@ def compare(
     typer.echo(
         f"Run {first} chose {found.systems[0]}, run {second} chose {found.systems[1]}; measured on {found.split}."
     )
+    for number, stopped in zip((first, second), found.stopped, strict=True):
+        if stopped:
+            typer.echo(f"In run {number} {stopped}.")
     if not found.same_data:
         typer.echo("Their data differ: what grew is harder to search, and the same student measures lower on it.")
     if not found.settings.is_empty():

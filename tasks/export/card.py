@@ -79,10 +79,13 @@ def _front() -> str:
 
 
 def _what(card: Card) -> str:
+    distilled = card.metrics["system"].str.starts_with("round-").any()
+    others = "no distilled student was better on dev" if distilled else "no student was distilled"
+    labels = f"trained on labelled pairs with in-batch negatives; {others}"
     how = {
         "base": "the student as it came: nothing that was trained was better on dev",
-        "warm": "trained on labelled pairs with in-batch negatives; no distilled student was better on dev",
-        "warm-long": "trained on labelled pairs with in-batch negatives; no distilled student was better on dev",
+        "warm": labels,
+        "warm-long": labels,
     }.get(card.system, "trained to give passages the order that a cross-encoder gives them")
     return f"A bi-encoder for retrieval, {how}."
 

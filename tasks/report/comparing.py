@@ -19,6 +19,7 @@ class Compared:
 
     Attributes:
         systems: What each run chose.
+        stopped: Why a run made no round; empty where it made one.
         split: Where both were measured.
         same_data: Both had the same passages, queries and labels; else data that grew may look like a loss.
         settings: `setting, first, second` of what differs.
@@ -27,6 +28,7 @@ class Compared:
     """
 
     systems: tuple[str, str]
+    stopped: tuple[str, str]
     split: str
     same_data: bool
     settings: pl.DataFrame
@@ -54,6 +56,7 @@ def compare_runs(warehouse: Warehouse, first: int, second: int, most: int = 10) 
     names = ["measure", "first", "second", "difference", "low", "high", "p", "queries"]
     return Compared(
         systems=(both[0].winner, both[1].winner),
+        stopped=(both[0].figures.stopped, both[1].figures.stopped),
         split=split,
         same_data=_data(both[0]) == _data(both[1]),
         settings=differing(both[0].settings, both[1].settings),

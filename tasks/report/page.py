@@ -46,13 +46,14 @@ def context(warehouse: Warehouse, about: Told) -> dict[str, Any]:
     means = sections.intervals(about)
     levels = {system: about.means[system, "dev"] for system in LEVELS if (system, "dev") in about.means}
     limits, noted = sections.limits_of(about), report_rows.noted(warehouse, about.run)
+    warnings = sections.warnings(about)
     return {
         **_head(about),
         **_changed(warehouse, about),
         "leaderboard": sections.leaderboard_table(about, means),
         "systems": system_chart(means, f"{about.split} {about.measure}"),
-        "warnings": sections.warnings(about),
-        "decisions": sections.decisions(about),
+        "warnings": warnings,
+        "decisions": [sentence for sentence in sections.decisions(about) if sentence not in warnings],
         "training": training_charts(report_rows.course(warehouse, about.run), levels, about.measure),
         "judgements": judgement_charts(report_rows.spread(warehouse, about.run), limits),
         "about_limits": _about_limits(about),

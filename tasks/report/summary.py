@@ -86,7 +86,8 @@ def summarise(
     gates = [each.artifact.facts for each in _at(placed, None, "gate")]
     figures = Figures(winner, measure, means, read_tables(placed, "query_metrics.parquet"), stopped_by(gates))
     tables = [leaderboard(metrics), rounds_table(placed), seconds_table(placed)]
-    return Summary(verdict(figures), tables, [*notes_of(placed), *people_notes(people)], hints_of(run))
+    hints = hints_of(run, rounds=any(each.number for each in placed))
+    return Summary(verdict(figures), tables, [*notes_of(placed), *people_notes(people)], hints)
 
 
 def read_tables(placed: Sequence[Placed], name: str) -> pl.DataFrame:
@@ -182,14 +183,15 @@ def why_chosen(placed: Sequence[Placed], winner: str) -> str:
     return told[-1] if told else f"{winner} is the only student that was measured"
 
 
-def hints_of(run: Run) -> list[tuple[str, str]]:
-    """Where to look next."""
+def hints_of(run: Run, rounds: bool = True) -> list[tuple[str, str]]:
+    """Where to look next; what a round finds only where there was one."""
+    judged = (
+        f'remine sql "SELECT * FROM false_negatives WHERE run = {run.id} LIMIT 20"',
+        "unlabelled passages that the teacher approves",
+    )
     return [
         ("remine ui", "this run and earlier ones in the browser"),
-        (
-            f'remine sql "SELECT * FROM false_negatives WHERE run = {run.id} LIMIT 20"',
-            "unlabelled passages that the teacher approves",
-        ),
+        *([judged] if rounds else []),
         ('remine search "words of your own"', "what base, student and teacher each find"),
         (f"remine export {run.id} my-student", "the student as a folder of its own"),
     ]
