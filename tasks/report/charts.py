@@ -134,7 +134,11 @@ def cosine_charts(noted: pl.DataFrame) -> list[Chart]:
     for system, name, value, _ in noted.iter_rows():
         if name in parts:
             found.setdefault(system, {})[name] = value
-    rows = [(system, *(values[part] for part in parts)) for system, values in found.items() if len(values) == 3]
+    rows = [
+        (system, values[parts[0]], values[parts[1]], values[parts[2]])
+        for system, values in found.items()
+        if len(values) == 3
+    ]
     if not rows:
         return []
     told = "; ".join(f"{system} {mean:.3f} ({low:.3f} to {high:.3f})" for system, mean, low, high in rows)
