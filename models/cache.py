@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from models.memory import give_back
 from models.team import ALONE, Team
 
 RandomState = tuple[Tensor, ...]
@@ -102,6 +103,7 @@ def _look(group: Group, chunks: Sequence[list[int]], device: str, keep: bool) ->
         for chunk in chunks[:-1] if keep else chunks:
             before.append(_random_state(device))
             outputs.add(group.run(chunk))
+            give_back()
     kept = [group.run(chunks[-1])] if keep else []
     return _Look(group.run, chunks, [*outputs.parts, *(each.detach() for each in kept)], before, kept)
 
@@ -134,6 +136,7 @@ def _pass_on(look: _Look, gradient: Tensor, device: str) -> None:
         for chunk, state in zip(look.chunks, look.before, strict=False):  # the kept one has none
             _set_random_state(state, device)
             torch.autograd.backward(look.run(chunk), gradient[chunk])
+            give_back()
 
 
 def _on_cuda(device: str) -> bool:
