@@ -51,6 +51,7 @@ class _Artifact:
         self.label, self.total, self.unit = label, max(total, 1), unit
         self.last = time.monotonic()
         self.id: UUID | None = None
+        self.heard = True
 
     def update(self, done: int) -> None:
         if time.monotonic() - self.last >= SHOWN_EVERY:
@@ -69,10 +70,23 @@ class _Artifact:
         if TaskRunContext.get() is None:
             return
         try:
-            if self.id is None:
-                made = create_progress_artifact(min(percent, 100.0), description=f"{self.label} ({self.unit})")
-                self.id = made if isinstance(made, UUID) else None
-            else:
-                update_progress_artifact(self.id, progress=min(percent, 100.0))
+            with asked_once():
+                if self.id is None:
+                    made = create_progress_artifact(min(percent, 100.0), description=f"{self.label} ({self.unit})")
+                    self.id = made if isinstance(made, UUID) else None
+                else:
+                    update_progress_artifact(self.id, progress=min(percent, 100.0))
+            self.heard = True
         except Exception as error:  # a server that is away must not cost computed work
-            log.warning("progress of %s could not be shown: %s", self.label, error)
+            if self.heard:
+                log.warning("progress of %s could not be shown: %s", self.label, error)
+            self.heard = False
+
+
+@contextmanager
+def asked_once() -> Iterator[None]:
+    """Ask the Prefect server without trying again: for what is shown, no step waits until a server is back."""
+    from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
+        yield
