@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.memory import give_back
+from models.memory import Ebb
 from models.team import ALONE, Team
 
 RandomState = tuple[Tensor, ...]
@@ -66,15 +66,16 @@ def backward(
 def _backward_cached(groups: Sequence[Group], loss_of: LossOf, device: str, team: Team) -> float:
     leaves: list[Tensor] = []
     looks: list[_Look] = []
+    ebb = Ebb()
     for number, group in enumerate(groups):
-        look = _look(group, team.own(group.chunks), device, keep=number == len(groups) - 1)
+        look = _look(group, team.own(group.chunks), device, ebb, keep=number == len(groups) - 1)
         leaves.append(team.whole(look.outputs, group.chunks).requires_grad_())
         looks.append(look)
     loss = loss_of(*leaves)
     loss.backward()  # type: ignore[no-untyped-call]
     for leaf, look in reversed(list(zip(leaves, looks, strict=True))):
         if leaf.grad is not None:
-            _pass_on(look, leaf.grad, device)
+            _pass_on(look, leaf.grad, device, ebb)
     return float(loss.detach())
 
 
@@ -96,14 +97,14 @@ class _Look(NamedTuple):
     kept: list[Tensor]
 
 
-def _look(group: Group, chunks: Sequence[list[int]], device: str, keep: bool) -> _Look:
+def _look(group: Group, chunks: Sequence[list[int]], device: str, ebb: Ebb, keep: bool) -> _Look:
     """Run a group's chunks; with `keep` the last one with a graph: one is alive at a time either way."""
     outputs, before = _Outputs(sum(map(len, chunks))), []
     with torch.no_grad():
         for chunk in chunks[:-1] if keep else chunks:
             before.append(_random_state(device))
             outputs.add(group.run(chunk))
-            give_back()
+            ebb.after_chunk()
     kept = [group.run(chunks[-1])] if keep else []
     return _Look(group.run, chunks, [*outputs.parts, *(each.detach() for each in kept)], before, kept)
 
@@ -128,7 +129,7 @@ class _Outputs:
         self.parts.append(self.room[start : start + len(output)].copy_(output))
 
 
-def _pass_on(look: _Look, gradient: Tensor, device: str) -> None:
+def _pass_on(look: _Look, gradient: Tensor, device: str, ebb: Ebb) -> None:
     """Send a group's gradient through the graph that was kept, then through every other chunk, run as it ran before."""
     if look.kept:
         torch.autograd.backward(look.kept.pop(), gradient[look.chunks[-1]])
@@ -136,7 +137,7 @@ def _pass_on(look: _Look, gradient: Tensor, device: str) -> None:
         for chunk, state in zip(look.chunks, look.before, strict=False):  # the kept one has none
             _set_random_state(state, device)
             torch.autograd.backward(look.run(chunk), gradient[chunk])
-            give_back()
+            ebb.after_chunk()
 
 
 def _on_cuda(device: str) -> bool:

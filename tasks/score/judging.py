@@ -97,8 +97,10 @@ def settle_precision(bench: Bench, question: Question, tick: Tick) -> "Precision
     """Settle the arithmetic of a plan's shards, by comparing it with fp32 on a sample where it isn't that.
 
     Raises:
-        ValueError: bf16 was asked for by name and ranks move.
+        ValueError: bf16 was asked for by name and ranks move, or the teacher cannot score as it was asked to.
     """
+    from models.runtime import configure
+
     judge = bench.judge
 
     def measure(exact: "Runtime", quick: "Runtime") -> precision.Agreement:
@@ -109,7 +111,10 @@ def settle_precision(bench: Bench, question: Question, tick: Tick) -> "Precision
         )
         return precision.compare(of_exact, of_quick, some["query_hash"].to_numpy())
 
-    return precision.settle(judge.where, judge.shards.folder, measure).precision
+    settled = precision.settle(judge.where, judge.shards.folder, measure).precision
+    # a teacher that cannot be loaded is said once, not by every shard
+    open_scorer(judge.teacher, configure(judge.where.device, settled, judge.where.threads))
+    return settled
 
 
 def _beside(teacher: TeacherRef, runtime: "Runtime") -> Scorer:
