@@ -177,9 +177,14 @@ def test_an_interruption_stops_workers_in_the_midst_of_a_shard(tmp_path: Path, a
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
+    # whoever starts the tests in the background has SIGINT ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt), open_runner(on(address, tmp_path / "home")) as runner:
-        list(runner.map(book, who, [Piece(1, seconds=600)], untold))
+    try:
+        with pytest.raises(KeyboardInterrupt), open_runner(on(address, tmp_path / "home")) as runner:
+            list(runner.map(book, who, [Piece(1, seconds=100)], untold))
+    finally:
+        signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 10
     while any(psutil.pid_exists(pid) for pid in book.opened):
         assert time.monotonic() < deadline, "the worker goes on"
