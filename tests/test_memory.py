@@ -24,7 +24,7 @@ def test_it_is_given_back_only_where_the_process_has_grown_since_its_first_chunk
     for _ in range(6):
         ebb.after_chunk()
         counts.append(len(asked))
-    # 1.0 is the first chunk; 1.4 is within the room; 1.6 leaves 1.1; 1.3; 1.8 leaves 1.7, which from then on is all right
+    # 1.0 is the first chunk; 1.4 is within the room; 1.6 leaves 1.1; 1.8 leaves 1.7, which is all right from then on
     assert counts == [0, 0, 1, 1, 2, 2]
     ebb.after_chunk()
     assert len(asked) == 3
