@@ -98,12 +98,13 @@ def test_a_constant_added_to_a_querys_scores_changes_nothing(name: str, seed: in
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=seeds, offset=st.floats(0.5, 5))
-def test_the_symmetric_form_does_move_with_a_querys_offset(seed: int, offset: float) -> None:
+@given(seed=seeds)
+def test_the_symmetric_form_does_move_with_a_querys_offset(seed: int) -> None:
     scored = square(seed)
-    moved = scored._replace(student=scored.student + torch.tensor([[offset], [0.0], [0.0], [0.0]]))
+    offsets = [torch.tensor([[offset], [0.0], [0.0], [0.0]]) for offset in (0.0, 0.5, 2.0, 5.0)]
     both = partial(contrastive, tau=0.7, symmetric=True)
-    assert abs(both(*moved).item() - both(*scored).item()) > 1e-4
+    values = [both(*scored._replace(student=scored.student + offset)).item() for offset in offsets]
+    assert max(values) - min(values) > 1e-3  # two offsets may come to the same: the loss falls first and rises then
 
 
 @pytest.mark.parametrize("name", list(ALL))
