@@ -259,4 +259,7 @@ def _refuse_unfit(lists: Lists, plans: Sequence[TeacherPlan]) -> None:
     if not len(lists) or not plans:
         raise ValueError(f"a teacher needs a labelled query and a phase, got {len(lists)} and {len(plans)}")
     if lists.without_hard == len(lists) and any(plan.random_share < 1 for plan in plans):
-        raise ValueError("hard negatives are wanted (random_share below 1), and no query has one")
+        raise ValueError(
+            f"hard negatives are wanted (random_share below 1), and no query has one among what was mined for "
+            f"{len(lists)}: mine more queries (a small budget mines few) or deeper, or take random_share = 1"
+        )
