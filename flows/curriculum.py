@@ -1,12 +1,11 @@
 """What the flow `teach` is asked for."""
 
-import tomllib
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from flows.overriding import override, problems
+from flows.overriding import problems, read_settings
 from flows.recipe import Named
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.settings import Evaluation
@@ -43,15 +42,7 @@ def load_curriculum(path: Path, overrides: list[str]) -> Curriculum:
         FileNotFoundError: There is no such file.
         ValueError: The file is not TOML, or a setting is unknown or out of range; the message names each.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; flows/presets/general-teacher.toml shows what it looks like")
-    try:
-        document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from error
-    for change in overrides:
-        override(document, change)
-    document.setdefault("name", path.stem)
+    document = read_settings(path, overrides, "no such file; flows/presets/general-teacher.toml is one")
     try:
         return Curriculum.model_validate(document)
     except ValidationError as error:

@@ -1,9 +1,34 @@
-"""Settings from the command line (`--set key=value`), and what is wrong with settings in words."""
+"""Settings from files and the command line (`--set key=value`), and what is wrong with settings in words."""
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+
+
+def read_settings(path: Path, overrides: list[str], hint: str) -> dict[str, Any]:
+    """Read a TOML file of settings, named after itself unless it says otherwise, and apply `key=value` overrides.
+
+    Args:
+        path: The file.
+        overrides: Dotted keys, TOML values; bare words are text.
+        hint: Where there is no such file, what it is and how one comes by it.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not TOML, or an override has no such form.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: {hint}")
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from error
+    for change in overrides:
+        override(document, change)
+    document.setdefault("name", path.stem)
+    return document
 
 
 def override(document: dict[str, Any], change: str, option: str = "--set", example: str = "training.steps=200") -> None:

@@ -1,12 +1,11 @@
 """The recipe: everything that decides what comes out, in one TOML file."""
 
-import tomllib
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from flows.overriding import override, problems
+from flows.overriding import problems, read_settings
 from tasks.baseline.settings import StudentSettings
 from tasks.denoise.settings import Denoising
 from tasks.diagnose.settings import Diagnosis
@@ -98,15 +97,7 @@ def load_recipe(path: Path, overrides: list[str]) -> Recipe:
         FileNotFoundError: There is no such file.
         ValueError: The file is not TOML, or a setting is unknown or out of range; the message names each.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such recipe; `remine init YOUR_DATA` writes one")
-    try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from error
-    for change in overrides:
-        override(document, change)
-    document.setdefault("name", path.stem)
+    document = read_settings(path, overrides, "no such recipe; `remine init YOUR_DATA` writes one")
     try:
         return Recipe.model_validate(document)
     except ValidationError as error:

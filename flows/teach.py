@@ -10,12 +10,13 @@ from flows.invocation import exclusively
 from flows.standing import Measured, rerank
 from tasks.baseline.task import find_student
 from tasks.encode import encode
+from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.task import evaluate
 from tasks.ingest.settings import Source
 from tasks.ingest.task import ingest
 from tasks.mine.miners import Miners
 from tasks.mine.task import mine
-from tasks.refs import Artifact, Run
+from tasks.refs import Artifact, Run, StudentRef
 from tasks.settings import Settings
 from tasks.teach.task import teach_all
 from tasks.teach.teaching import Lectern
@@ -39,12 +40,18 @@ class Made(Settings):
     run: int
     artifact: Artifact
 
+    @property
+    def sentence(self) -> str:
+        """What came out, for whoever did not ask for a copy of it."""
+        return f"The teacher is in {self.artifact.file('model')}; `remine teach` copies it to where --out says."
+
 
 def teach_each(run: Run, curriculum: Curriculum) -> Made:
     """The steps, in reading order."""
     corpora = [ingest(run, source) for source in curriculum.sources]
     named = list(zip(curriculum.sources, corpora, strict=True))
-    measured = [as_it_comes(run, source, corpus, curriculum) for source, corpus in named]
+    student = find_student(run, curriculum.student)
+    measured = [as_it_comes(run, source, corpus, student, curriculum.evaluation) for source, corpus in named]
     lecterns = [opened(run, corpus, each, curriculum) for corpus, each in zip(corpora, measured, strict=True)]
     taught, teacher = teach_all(run, lecterns, curriculum.teach, curriculum.seed, curriculum.evaluation.measure)
     for corpus, each in zip(corpora, measured, strict=True):
@@ -52,12 +59,12 @@ def teach_each(run: Run, curriculum: Curriculum) -> Made:
     return Made(run=run.id, artifact=taught)
 
 
-def as_it_comes(run: Run, source: Source, corpus: Artifact, curriculum: Curriculum) -> Measured:
+def as_it_comes(run: Run, source: Source, corpus: Artifact, student: StudentRef, evaluation: Evaluation) -> Measured:
     """Measure the student on one corpus, under the corpus' name."""
-    student = find_student(run, curriculum.student).model_copy(update={"system": source.corpus})
-    vectors = encode(run, 0, corpus, student)
-    measured = evaluate(run, 0, corpus, student, vectors, curriculum.evaluation)
-    return Measured(student=student, vectors=vectors, evaluation=measured)
+    named = student.model_copy(update={"system": source.corpus})
+    vectors = encode(run, 0, corpus, named)
+    measured = evaluate(run, 0, corpus, named, vectors, evaluation)
+    return Measured(student=named, vectors=vectors, evaluation=measured)
 
 
 def opened(run: Run, corpus: Artifact, measured: Measured, curriculum: Curriculum) -> Lectern:

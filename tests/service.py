@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sources import write_words
+
 from flows.connection import fetch
 from flows.processes import started
 from warehouse.connect import Warehouse
@@ -45,6 +47,13 @@ list_length = 4
 evaluate_every = 2
 """
 HERE = ("--device", "cpu", "--precision", "fp32", "--threads", "1")
+
+
+def settled(home: Path, student: Path) -> Path:
+    """A folder with data and a recipe."""
+    write_words(home / "data", 60)
+    (home / "recipe.toml").write_text(RECIPE.format(student=student), "utf-8")
+    return home
 
 
 def environment(**more: str) -> dict[str, str]:

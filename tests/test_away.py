@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from service import HERE, RECIPE, ask, environment, flow_runs, runs, said, start, wait
-from sources import write_words
+from service import HERE, ask, environment, flow_runs, runs, said, settled, start, wait
 
 from flows.connection import PATIENT, problem_of
 from flows.local_server import QUIET, free_port, listening
@@ -48,10 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    write_words(home / "data", 60)
-    (home / "recipe.toml").write_text(RECIPE.format(student=tiny_student), "utf-8")
-    return home
+    return settled(tmp_path_factory.mktemp("home"), tiny_student)
 
 
 def begun(home: Path, server: Server, retries: int, *more: str) -> "subprocess.Popen[str]":

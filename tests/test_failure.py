@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from service import HERE, LONG, RECIPE, ask, cancel, flow_runs, runs, said, start, training, wait
-from sources import write_words
+from service import HERE, LONG, ask, cancel, flow_runs, runs, said, settled, start, training, wait
 
 pytestmark = pytest.mark.slow
 Begun = Callable[..., "subprocess.Popen[str]"]
@@ -17,10 +16,7 @@ Begun = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    write_words(home / "data", 60)
-    (home / "recipe.toml").write_text(RECIPE.format(student=tiny_student), "utf-8")
-    return home
+    return settled(tmp_path_factory.mktemp("home"), tiny_student)
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ def test_a_student_that_has_caught_up_ends_the_rounds_and_says_so(tmp_path: Path
     assert not hold(found, 1)
     assert "warm has caught up with its teacher, so no further round is made" in told(found.facts, 1)
     assert "teacher.model" not in told(found.facts, 1)
-    assert "go on as the recipe says" in told(outcome(tmp_path, [0.5] * 20, [0.5] * 20, "warn").facts, 2)
+    assert "the gate only warns" in told(outcome(tmp_path, [0.5] * 20, [0.5] * 20, "warn").facts, 2)
 
 
 def test_the_outcome_is_kept_for_the_warehouse(tmp_path: Path) -> None:

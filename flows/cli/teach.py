@@ -47,9 +47,8 @@ def teach(
     refuse_foreign(out.resolve())
     where = Where(home=home.resolve(), device=device, threads=threads, precision=precision, **spread(runner, ray))
     made, measure = run_here(load_flow, request, where), request.evaluation.measure
-    tell(
-        source_table(warehouse_of(where), made.run, [each.corpus for each in request.sources], measure), measure, format
-    )
+    names = [source.corpus for source in request.sources]
+    tell(source_table(warehouse_of(where), made.run, names, measure), measure, format)
     folder, facts = copy_to(made.artifact, out), made.artifact.facts
     unfinished = "; the best step was the last one: more might be better" if facts["unfinished"] else ""
     say(f"The teacher is in {plain(str(folder))} (best after {max(facts['best_steps'])} steps{unfinished}).")

@@ -84,7 +84,7 @@ def told(outcome: Mapping[str, Any], number: int) -> str:
     if outcome["passed"]:
         return f"{sentence}."
     if number:
-        end = "so no further round is made" if not goes_on else "and the rounds go on as the recipe says"
+        end = "so no further round is made" if not goes_on else "and the gate only warns"
         return f"{sentence}: {outcome['system']} has caught up with its teacher, {end}."
     if goes_on:
         return f"{sentence}; {INHERITS}."
