@@ -74,3 +74,5 @@ def test_one_teacher_is_taught_on_two_collections_measured_on_both_and_taught_on
     again = remine("teach", str(path), "--out", str(out), "--format", "json", *here)
     assert json.loads(again.stdout) == rows, "an export of its own is replaced, nothing else is made"
     assert {file: file.stat().st_mtime_ns for file in home.rglob("artifact.json")} == made
+    resumed = remine("resume", "1", "--home", str(home))
+    assert resumed.returncode == 0 and "The teacher is in" in resumed.stdout, resumed.stderr
