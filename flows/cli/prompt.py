@@ -3,8 +3,11 @@
 import os
 import pydoc
 import shutil
+import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,26 +59,38 @@ def converse(warehouse: Warehouse) -> None:
         key_bindings=bindings(),
     )
     typer.echo(f"{warehouse.path}, read-only. .help says what can be typed, .tables what can be asked.")
-    while True:
-        try:
-            text = session.prompt().strip()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
-        if text.rstrip(";") in LEAVE:
-            return
-        if text:
-            attempt(warehouse, text)
+    with on_interrupt(signal.SIG_IGN):  # at the prompt Ctrl-C is a key; the moment before it is up is nobody's to end
+        while True:
+            try:
+                text = session.prompt().strip()
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return
+            if text.rstrip(";") in LEAVE:
+                return
+            if text:
+                attempt(warehouse, text)
+
+
+@contextmanager
+def on_interrupt(handler: Callable[..., Any] | signal.Handlers) -> Iterator[None]:
+    """While this is open, Ctrl-C does something else."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def attempt(warehouse: Warehouse, text: str) -> None:
     """Answer one question; whatever goes wrong is said, and the prompt goes on."""
     try:
-        if text.startswith("."):
-            command(warehouse, text)
-        else:
-            answer(warehouse, text)
+        with on_interrupt(signal.default_int_handler):
+            if text.startswith("."):
+                command(warehouse, text)
+            else:
+                answer(warehouse, text)
     except KeyboardInterrupt:
         say("Stopped.")
     except BrokenPipeError:
