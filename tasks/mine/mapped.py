@@ -1,6 +1,7 @@
 """Vectors in files that may be larger than memory: read a block, gather rows, let pages go."""
 
 import mmap
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +9,8 @@ import numpy.typing as npt
 Scores = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-GATHERED = 16_384  # rows of one gathering: of a mapped file each may touch a page of its own
+GATHERED = 16_384  # rows of one gathering
+GAP = 8  # rows between two wanted ones that cost less to read along than a read of its own
 
 
 def read_block(vectors: Scores, first: int, last: int) -> Scores:
@@ -35,10 +37,25 @@ def products(left: tuple[Scores, Rows], right: tuple[Scores, Rows]) -> Scores:
     found = np.empty(len(left[1]), np.float32)
     for first in range(0, len(found), GATHERED):
         part = slice(first, first + GATHERED)
-        found[part] = np.einsum("nd,nd->n", left[0][left[1][part]], right[0][right[1][part]])
-        for vectors in (left[0], right[0]):
-            let_go(vectors)
+        found[part] = np.einsum("nd,nd->n", gather(left[0], left[1][part]), gather(right[0], right[1][part]))
     return found
+
+
+def gather(vectors: Scores, rows: Rows) -> Scores:
+    """Rows of an array in any order, (n, d), float32.
+
+    Of a memory-mapped file they are read, in runs: a row that is touched in a mapping takes up to two megabytes around
+    it into the process's memory, so a thousand scattered ones would seem to hold the whole file.
+    """
+    if _mapping(vectors) is None:
+        return np.asarray(vectors[rows], np.float32)
+    wanted, place = np.unique(rows, return_inverse=True)
+    held = np.empty((len(wanted), vectors.shape[1]), np.float32)
+    edges = [0, *(np.flatnonzero(np.diff(wanted) > GAP) + 1), len(wanted)]
+    for first, last in pairwise(edges if len(wanted) else []):
+        run = wanted[first:last]
+        held[first:last] = read_block(vectors, run[0], run[-1] + 1)[run - run[0]]
+    return held[place]
 
 
 def let_go(vectors: Scores) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from tasks.mine.mapped import GATHERED, Rows, Scores, let_go
+from tasks.mine.mapped import GATHERED, Scores, gather
 from tasks.mine.settings import Mining
 
 SLICE = 262_144  # rows of lists that are compared at once
@@ -50,28 +50,18 @@ class NearDuplicates:
 
     def _cosines(self, pairs: pl.DataFrame) -> Scores:
         left, right = (pairs[name].to_numpy() for name in ("passage_row", "positive_row"))
-        # In the file's order, beside positives in memory: in any other, every pair would read a page of its own.
-        order = np.argsort(left, kind="stable")
+        order = np.argsort(left, kind="stable")  # in the file's order: in any other, every pair is a read of its own
         positives, place = np.unique(right, return_inverse=True)
-        held = self._gathered(positives)
+        held = gather(self.passages, positives)
         found, lengths = np.empty(len(left), np.float32), np.empty(len(left), np.float32)
         for first in range(0, len(order), GATHERED):
             part = order[first : first + GATHERED]
-            passages = np.asarray(self.passages[left[part]])
-            let_go(self.passages)
+            passages = gather(self.passages, left[part])
             found[part] = np.einsum("nd,nd->n", passages, held[place[part]])
             lengths[part] = np.sqrt(np.einsum("nd,nd->n", passages, passages))
         norms = lengths * np.linalg.norm(held, axis=1)[place]
         cosines: Scores = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
         return cosines
-
-    def _gathered(self, rows: Rows) -> Scores:
-        """Vectors of ascending rows, (n, d), read in parts."""
-        held = np.empty((len(rows), self.passages.shape[1]), np.float32)
-        for first in range(0, len(rows), GATHERED):
-            held[first : first + GATHERED] = self.passages[rows[first : first + GATHERED]]
-            let_go(self.passages)
-        return held
 
     def _overlap(self, left: int, right: int) -> float:
         one, other = self._words(left), self._words(right)
