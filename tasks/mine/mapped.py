@@ -9,7 +9,7 @@ import numpy.typing as npt
 Scores = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-GATHERED = 16_384  # rows of one gathering
+GATHERED = 2_048  # rows of one gathering: what is gathered stays in the processor's cache
 GAP = 8  # rows between two wanted ones that cost less to read along than a read of its own
 
 
@@ -42,20 +42,28 @@ def products(left: tuple[Scores, Rows], right: tuple[Scores, Rows]) -> Scores:
 
 
 def gather(vectors: Scores, rows: Rows) -> Scores:
-    """Rows of an array in any order, (n, d), float32.
+    """Rows of an array in any order, (n, d), float32."""
+    if _mapping(vectors) is None:
+        return np.asarray(vectors[rows], np.float32)
+    held, place = gather_distinct(vectors, rows)
+    return held[place]
+
+
+def gather_distinct(vectors: Scores, rows: Rows) -> tuple[Scores, Rows]:
+    """The distinct ones among rows of an array, (m, d), float32, and for each asked row its place among them, (n,).
 
     Of a memory-mapped file they are read, in runs: a row that is touched in a mapping takes up to two megabytes around
     it into the process's memory, so a thousand scattered ones would seem to hold the whole file.
     """
-    if _mapping(vectors) is None:
-        return np.asarray(vectors[rows], np.float32)
     wanted, place = np.unique(rows, return_inverse=True)
+    if _mapping(vectors) is None:
+        return np.asarray(vectors[wanted], np.float32), place
     held = np.empty((len(wanted), vectors.shape[1]), np.float32)
     edges = [0, *(np.flatnonzero(np.diff(wanted) > GAP) + 1), len(wanted)]
     for first, last in pairwise(edges if len(wanted) else []):
         run = wanted[first:last]
         held[first:last] = read_block(vectors, run[0], run[-1] + 1)[run - run[0]]
-    return held[place]
+    return held, place
 
 
 def let_go(vectors: Scores) -> None:

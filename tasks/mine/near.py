@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+import torch
 
-from tasks.mine.mapped import GATHERED, Scores, gather
+from tasks.mine.mapped import GATHERED, Rows, Scores, gather_distinct
 from tasks.mine.settings import Mining
 
 SLICE = 262_144  # rows of lists that are compared at once
@@ -51,17 +52,14 @@ class NearDuplicates:
     def _cosines(self, pairs: pl.DataFrame) -> Scores:
         left, right = (pairs[name].to_numpy() for name in ("passage_row", "positive_row"))
         order = np.argsort(left, kind="stable")  # in the file's order: in any other, every pair is a read of its own
-        positives, place = np.unique(right, return_inverse=True)
-        held = gather(self.passages, positives)
-        found, lengths = np.empty(len(left), np.float32), np.empty(len(left), np.float32)
+        positives, of_positive = unit(*gather_distinct(self.passages, right))
+        found = np.empty(len(left), np.float32)
         for first in range(0, len(order), GATHERED):
             part = order[first : first + GATHERED]
-            passages = gather(self.passages, left[part])
-            found[part] = np.einsum("nd,nd->n", passages, held[place[part]])
-            lengths[part] = np.sqrt(np.einsum("nd,nd->n", passages, passages))
-        norms = lengths * np.linalg.norm(held, axis=1)[place]
-        cosines: Scores = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
-        return cosines
+            passages, of_passage = unit(*gather_distinct(self.passages, left[part]))
+            both = passages.index_select(0, of_passage).mul_(positives.index_select(0, of_positive[part]))
+            found[part] = both.sum(1).numpy()
+        return found
 
     def _overlap(self, left: int, right: int) -> float:
         one, other = self._words(left), self._words(right)
@@ -71,3 +69,8 @@ class NearDuplicates:
         if row not in self._seen:
             self._seen[row] = frozenset(self.words(self.texts[row]))
         return self._seen[row]
+
+
+def unit(vectors: Scores, place: Rows) -> tuple[torch.Tensor, torch.Tensor]:
+    """Vectors of length one (those of zeros stay), and the places of rows among them."""
+    return torch.nn.functional.normalize(torch.from_numpy(vectors)), torch.from_numpy(place)
