@@ -33,16 +33,17 @@ CONTRASTIVE, KL, MIXED = (
     'training.objectives=[{name="kl"}]',
     'training.objectives=[{name="kl"}, {name="contrastive", weight=0.2}]',
 )
+UNTAUGHT = "teach.steps=1"  # another window has other lists, and so a teacher of its own; `keep` never asks it
 ARMS = {
     "keep": ("denoising.policy=keep", CONTRASTIVE),
-    "rank-window": ("denoising.policy=keep", CONTRASTIVE, "mining.first_rank=11", "mining.last_rank=40"),
-    "ceiling": ("denoising.policy=keep", CONTRASTIVE, "mining.perc_pos=0.95"),
-    "drop": ("denoising.policy=drop", CONTRASTIVE),
-    "margin": ("denoising.policy=margin", CONTRASTIVE),
-    "soften-kl": ("denoising.policy=soften", KL),
     "soften-mixed": ("denoising.policy=soften", MIXED),
+    "soften-kl": ("denoising.policy=soften", KL),
+    "margin": ("denoising.policy=margin", CONTRASTIVE),
+    "drop": ("denoising.policy=drop", CONTRASTIVE),
     "margin-mse": ("denoising.policy=soften", 'training.objectives=[{name="margin_mse"}]'),
     "two-rounds": ("denoising.policy=soften", MIXED, "rounds=2", "patience=2", "training.start=last"),
+    "rank-window": ("denoising.policy=keep", CONTRASTIVE, "mining.first_rank=11", "mining.last_rank=40", UNTAUGHT),
+    "ceiling": ("denoising.policy=keep", CONTRASTIVE, "mining.perc_pos=0.95", UNTAUGHT),
 }
 RECIPE = """
 name = "{name}"
