@@ -81,7 +81,7 @@ start = "warm"
 steps = 100
 batch = 32
 list_length = 8
-lr = 3e-5
+lr = 1e-4
 dropout = 0.0
 evaluate_every = 25
 """

@@ -131,7 +131,7 @@ def loss_of(arm: Arm, model: Any) -> Any:
 
 
 def trained(model: Any, loss: Any, columns: dict[str, list[Any]], steps: int, arm: Arm, device: str) -> None:
-    """Train in bf16, the learning rate of our arms."""
+    """Train in bf16, at the learning rate of our arms."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from sentence_transformers.sentence_transformer.training_args import BatchSamplers
@@ -141,7 +141,7 @@ def trained(model: Any, loss: Any, columns: dict[str, list[Any]], steps: int, ar
             output_dir=folder,
             max_steps=steps,
             per_device_train_batch_size=BATCH if arm.start == "warm" else 2 * BATCH,
-            learning_rate=3e-5 if arm.start == "warm" else 1e-4,
+            learning_rate=1e-4,
             warmup_steps=max(1, steps // 10),
             bf16=True,
             use_cpu=device == "cpu",
