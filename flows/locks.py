@@ -9,7 +9,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-
 LOOK_SECONDS = 0.5  # a run that begins waits so long: whoever asks whether the lock is held holds it for a moment
 
 
