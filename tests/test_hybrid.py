@@ -91,7 +91,7 @@ def test_a_perfect_base_is_told_without_noughts(tmp_path: Path) -> None:
     corpus = make_corpus(tmp_path, ["p"], queries, [(query, "p", 1) for query in queries])
     few, ceiling = before_tuning(corpus, values([1.0] * 40), values([1.0] * 40))
     assert few == "40 dev queries, fewer than 100: small gains and losses of nDCG@10 can't be told from luck"
-    assert ceiling == "the base has nDCG@10 1.000 on dev: nothing is left to gain, so no student can be seen to be better"
+    assert ceiling.startswith("the base has nDCG@10 1.000 on dev: nothing is left to gain, so no student")
     few, _ = before_tuning(corpus, values([1.0] * 40), values([1.0, 0.9] * 20))
     assert "would have to change by about 0.022" in few  # 2.8 · 0.0506 / √40
 
