@@ -120,6 +120,6 @@ def refuse_foreign(target: Path) -> None:
     foreign = sorted(found - known)
     if foreign:
         raise FileExistsError(
-            f"{target} holds {counted(len(foreign), 'file')} that no export of remine wrote (for example {foreign[0]}), "
+            f"{target} holds {counted(len(foreign), 'file')} that no export of remine wrote (such as {foreign[0]}), "
             "which would be deleted. Choose another folder, or move them away"
         )
