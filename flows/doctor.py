@@ -6,12 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from flows.connection import fetch, problem_of
 from flows.doctor_machine import accelerator, disk, models, runner, threads, versions
 from flows.finding import Check, Finding, examined
-from flows.locks import describe
+from flows.locks import describe, running_now
 from flows.server import configured_url
 from flows.server_note import ServerNote
 from tasks.leftovers import leftovers, size_of, sized
@@ -53,20 +51,6 @@ def examine(where: Where, recipe: "Recipe | None") -> list[Finding]:
     if recipe is not None:
         checks["models"] = partial(models, recipe)
     return [examined(name, check) for name, check in checks.items()]
-
-
-def running_now(home: Path) -> bool:
-    """Whether a run holds the folder's run lock."""
-    path = home / "warehouse.duckdb.run.lock"
-    if not path.exists():
-        return False
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        return True
-    lock.release()
-    return False
 
 
 def run_lock(home: Path, busy: bool) -> Finding:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+LOOK_SECONDS = 0.5  # a run that begins waits so long: whoever asks whether the lock is held holds it for a moment
+
 
 class Busy(RuntimeError):
     """Another run works on this warehouse; the message names it."""
@@ -29,7 +31,7 @@ def run_lock(home: Path, recipe: str) -> Iterator[None]:
     """
     home.mkdir(parents=True, exist_ok=True)
     holder = home / "warehouse.duckdb.run.json"
-    lock = FileLock(home / "warehouse.duckdb.run.lock", timeout=0)
+    lock = FileLock(home / "warehouse.duckdb.run.lock", timeout=LOOK_SECONDS)
     try:
         lock.acquire()
     except Timeout:
@@ -43,6 +45,20 @@ def run_lock(home: Path, recipe: str) -> Iterator[None]:
     finally:
         holder.unlink(missing_ok=True)
         lock.release()
+
+
+def running_now(home: Path) -> bool:
+    """Whether a run holds the folder's run lock."""
+    path = home / "warehouse.duckdb.run.lock"
+    if not path.exists():
+        return False
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def describe(holder: Path) -> str:

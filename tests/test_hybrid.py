@@ -85,6 +85,17 @@ def test_a_gamble_is_called_one_before_it_is_made(
     assert all(part in sentence for part, sentence in zip(said, found, strict=True))
 
 
+def test_a_perfect_base_is_told_without_noughts(tmp_path: Path) -> None:
+    """“Would have to change by about 0.000” says that any change is proof."""
+    queries = {f"q{number}": "train" for number in range(1000)}
+    corpus = make_corpus(tmp_path, ["p"], queries, [(query, "p", 1) for query in queries])
+    few, ceiling = before_tuning(corpus, values([1.0] * 40), values([1.0] * 40))
+    assert few == "40 dev queries, fewer than 100: small gains and losses of nDCG@10 can't be told from luck"
+    assert ceiling.startswith("the base has nDCG@10 1.000 on dev: nothing is left to gain, so no student")
+    few, _ = before_tuning(corpus, values([1.0] * 40), values([1.0, 0.9] * 20))
+    assert "would have to change by about 0.022" in few  # 2.8 · 0.0506 / √40
+
+
 def test_what_is_called_detectable_is_found_four_times_in_five() -> None:
     import numpy as np
 

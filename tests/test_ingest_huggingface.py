@@ -91,3 +91,22 @@ def test_init_looks_at_a_saved_data_set(tmp_path: Path) -> None:
     assert found.source.columns == COLUMNS
     assert found.source.kind == "huggingface"
     assert found.facts["counts"]["queries"] == {"train": 2, "dev": 1}
+
+
+@pytest.mark.parametrize("place", ["data", "."])
+def test_a_data_set_cloned_from_the_hub_is_read_and_an_edit_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Most data sets of the hub are Parquet files named by split and shard, not what `save_to_disk` writes."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    folder = tmp_path / "cloned" / place
+    folder.mkdir(parents=True)
+    for split, columns in (("train", TRAIN), ("validation", DEV)):
+        datasets.Dataset.from_dict(columns).to_parquet(str(folder / f"{split}-00000-of-00001.parquet"))
+    found = look(tmp_path / "cloned")
+    assert (found.source.kind, found.source.columns) == ("huggingface", COLUMNS)
+    assert found.facts["counts"]["queries"] == {"train": 2, "dev": 1}
+    first = tables_fingerprint(load_tables(str(tmp_path / "cloned"), ""), COLUMNS)
+    edited = datasets.Dataset.from_dict({**DEV, "answer": ["A house."]})
+    edited.to_parquet(str(folder / "validation-00000-of-00001.parquet"))
+    assert tables_fingerprint(load_tables(str(tmp_path / "cloned"), ""), COLUMNS) != first

@@ -129,6 +129,26 @@ def test_a_file_without_two_texts_is_refused(tmp_path: Path) -> None:
         look(path)
 
 
+def test_one_unknown_text_beside_a_known_one_is_it() -> None:
+    rows = [{"q": f"short {n}", "text": f"text number {n}", "n": n} for n in range(10)]
+    guessed, notes = guess_columns("file", list(rows[0]), rows)
+    assert (guessed.query, guessed.passage) == ("q", "text")
+    assert notes == ["query = column 'q' by its contents, not by its name: please check"]
+
+
+def test_ids_are_not_taken_for_texts() -> None:
+    """A BEIR folder's corpus.jsonl holds no pairs: its ids would be trained on as queries."""
+    rows = [{"_id": f"p{n}", "title": "", "text": f"text number {n}"} for n in range(10)]
+    with pytest.raises(CorpusError, match="no column looks like the query; the columns left are none"):
+        guess_columns("corpus.jsonl", list(rows[0]), rows)
+
+
+def test_a_table_cut_by_semicolons_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("question;answer\nwhat;that\nwho;she\n", "utf-8")
+    with pytest.raises(CorpusError, match=r"'question;answer'; fields of a CSV are separated by commas"):
+        look(tmp_path / "p.csv")
+
+
 def test_what_ingest_refuses_init_refuses(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="passage 'd9' is judged"):
         look(write_beir(tmp_path / "mine", labels={**LABELS, "test": [("q3", "d9", "1")]}))

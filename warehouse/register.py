@@ -12,6 +12,7 @@ from warehouse.errors import WarehouseError
 from warehouse.rows import first, only
 
 STATUSES = ("completed", "failed", "cancelled", "crashed")
+KILLED = "killed: it ended without a word"
 MODEL_FACTS = ("activation", "a", "b", "max_length", "prompts", "path", "similarity")
 
 
@@ -81,11 +82,12 @@ def close_killed(wh: Warehouse) -> list[tuple[int, str]]:
     """
     with wh.write("close killed runs") as con:
         closed = con.execute(
-            "UPDATE runs AS r SET status = 'crashed', error = 'killed: it ended without a word', "
+            "UPDATE runs AS r SET status = 'crashed', error = ?, "
             "finished_at = greatest(started_at, "
             "(SELECT max(s.loaded_at) FROM shard_loads AS s WHERE s.run_id = r.run_id), "
             "(SELECT max(a.made_at) FROM artifacts AS a WHERE a.run_id = r.run_id AND a.made_at <= now())) "
-            "WHERE status = 'running' RETURNING run_id, json_extract_string(facts, '$.flow_run_id')"
+            "WHERE status = 'running' RETURNING run_id, json_extract_string(facts, '$.flow_run_id')",
+            [KILLED],
         ).fetchall()
     return sorted((int(row[0]), str(row[1] or "")) for row in closed)
 

@@ -10,7 +10,11 @@ from flows.cli.terminal import say
 
 def init(
     data: Annotated[
-        Path, typer.Argument(metavar="FOLDER_OR_FILE", help="A BEIR folder, or pairs as JSONL, CSV or Parquet.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER_OR_FILE",
+            help="A BEIR folder, pairs as JSONL, CSV or Parquet, or a Hugging Face data set, saved or cloned.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the recipe.")] = Path("recipe.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace a recipe that is there already.")] = False,

@@ -1,6 +1,7 @@
 """`remine ui`: the Prefect pages of this folder's runs."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,6 +38,7 @@ def ui(
     try:
         with stoppable():
             server.wait_ready(say)
+            close_killed(home)
             typer.echo(server.ui)
             watch(server, port)
     except KeyboardInterrupt:
@@ -45,10 +47,28 @@ def ui(
         server.leave()
 
 
+def close_killed(home: Path) -> None:
+    """Close runs that were killed, which the pages would go on showing as running."""
+    from flows.cli.runs import as_they_are
+    from flows.ends import close_gone
+    from flows.locks import Busy, run_lock
+    from tasks.record import warehouse_of
+    from tasks.where import Where
+    from warehouse.errors import WarehouseBusy
+
+    where = Where(home=home.resolve())
+    try:
+        if where.warehouse_path.exists() and as_they_are(warehouse_of(where), home)[1]:
+            with run_lock(home, "remine ui"):
+                close_gone(where)
+    except (Busy, WarehouseBusy):  # whoever has it closes them, or the next run does
+        return
+
+
 def watch(server: "LocalServer", port: int | None) -> None:
     """Stay until Ctrl-C, or until the server is gone."""
     if port not in (None, server.port):
-        say(f"The server of a run that is going on listens on port {server.port} already, so {port} was not used.")
+        say(f"This folder's server listens on port {server.port} already, so {port} was not used.")
     say("Ctrl-C ends it.")
     while server.server.alive:
         time.sleep(0.5)

@@ -7,6 +7,7 @@ from tasks.artifacts import Artifact
 FEW_PAIRS = 1_000
 FEW_QUERIES = 100
 CEILING = 0.9
+SHOWN = 0.0005  # what is smaller would be shown as 0.000
 # A paired difference is found with 80 % power by a two-sided test at 5 % from (1.96 + 0.84) standard errors on.
 DETECTED = 2.8
 
@@ -30,17 +31,27 @@ def before_tuning(corpus: Artifact, base: pl.DataFrame, hybrid: pl.DataFrame, me
             "learns the task; a ready-made teacher or more labels help more than more steps"
         )
     if len(old) < FEW_QUERIES:
-        found.append(
-            f"{len(old)} dev queries, fewer than {FEW_QUERIES}: {measure} would have to change by about "
-            f"{detectable(old, new):.3f} to be told from luck, so a smaller gain or loss stays unseen"
-        )
+        found.append(f"{len(old)} dev queries, fewer than {FEW_QUERIES}: {_unseen(old, new, measure)}")
     mean = float(old.to_numpy().mean())
     if mean >= CEILING:
-        found.append(
-            f"the base has {measure} {mean:.3f} on dev: at most {1 - mean:.3f} is left to gain, "
-            "and much of that may be gaps in the labels"
+        left = (
+            f"at most {1 - mean:.3f} is left to gain, and much of that may be gaps in the labels"
+            if 1 - mean >= SHOWN
+            else "nothing is left to gain, so no student can be seen to be better"
         )
+        found.append(f"the base has {measure} {mean:.3f} on dev: {left}")
     return found
+
+
+def _unseen(first: pl.Series, second: pl.Series, measure: str) -> str:
+    """Which changes so few queries cannot show; systems that agree on every query don't say how large they are."""
+    least = detectable(first, second)
+    if least < SHOWN:
+        return f"small gains and losses of {measure} can't be told from luck"
+    return (
+        f"{measure} would have to change by about {least:.3f} to be told from luck, so a smaller gain or loss "
+        "stays unseen"
+    )
 
 
 def detectable(first: pl.Series, second: pl.Series) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.artifacts import Artifact, sync
+from tasks.ingest.wording import counted
 from tasks.refs import StudentRef
 
 MARKER = "remine.json"
@@ -119,6 +120,6 @@ def refuse_foreign(target: Path) -> None:
     foreign = sorted(found - known)
     if foreign:
         raise FileExistsError(
-            f"{target} holds {len(foreign)} files that no export of remine wrote (for example {foreign[0]}); they "
-            "would be deleted. Choose another folder, or move them away"
+            f"{target} holds {counted(len(foreign), 'file')} that no export of remine wrote (such as {foreign[0]}), "
+            "which would be deleted. Choose another folder, or move them away"
         )

@@ -64,5 +64,7 @@ def grade_of(value: Any, place: str, complaints: Complaints) -> int:
         return value
     if isinstance(value, str) and WHOLE.fullmatch(value):
         return int(value)
-    complaints.add("grade", place, f"the grade is {value!r}; needed a whole number such as 0 or 1")
+    complaints.add(
+        "grade", place, f"the grade is {value!r}; needed a whole number, such as 0 or 1, of at most nine digits"
+    )
     return 0

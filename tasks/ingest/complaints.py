@@ -23,7 +23,7 @@ HARM: dict[Fault, str] = {
     "empty": "an empty text can be retrieved only by chance and would teach nothing",
     "duplicate": "a label could mean either of them",
     "orphan": "training on it would teach an empty text, and the measures would be too low without saying why",
-    "grade": "rounding it would change what counts as relevant",
+    "grade": "rounding or cutting it would change what counts as relevant",
     "split": "the row would be left out of training and of every measure",
     "two splits": "what is trained on would be measured as if it were new",
     "contradiction": "whether the passage is relevant would depend on the order of the lines",
@@ -36,7 +36,7 @@ MANY: dict[Fault, str] = {
     "empty": "empty texts",
     "duplicate": "repeated ids",
     "orphan": "labels of texts that do not exist",
-    "grade": "grades that are not whole numbers",
+    "grade": "grades that are not whole numbers of at most nine digits",
     "split": "unknown splits",
     "two splits": "queries in two splits",
     "contradiction": "contradicting labels",
@@ -78,7 +78,7 @@ class Complaints:
         examples, count = self.examples[fault], self.counts[fault]
         if count == 1:
             return f"{examples[0]}; {HARM[fault]}"
-        lines = [f"{count} {MANY[fault]} ({HARM[fault]}):", *(f"  {example}" for example in examples)]
+        lines = [f"{count:,} {MANY[fault]} ({HARM[fault]}):", *(f"  {example}" for example in examples)]
         if count > len(examples):
-            lines.append(f"  and {count - len(examples)} more")
+            lines.append(f"  and {count - len(examples):,} more")
         return "\n".join(lines)

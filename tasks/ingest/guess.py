@@ -10,6 +10,7 @@ from tasks.ingest.complaints import Complaints, CorpusError
 from tasks.ingest.pairs import column_names, read_rows
 from tasks.ingest.settings import SPLIT_NAMES, Columns
 
+IDS = ("id", "_id", "index")  # texts or not, nobody asks for these
 LOOKED_AT = 1000  # rows
 DISTINCT = 0.3  # share of different values below which a column is a category, not a text
 
@@ -71,7 +72,9 @@ def guess_columns(place: str, names: Sequence[str], rows: Sequence[Mapping[str, 
             notes.append(f"column {name!r} sounds like the {role}, but its values are not: not used")
     for role in ("query", "passage"):
         if role not in found:
-            found[role] = _by_contents(role, place, [name for name in names if name not in found.values()], rows)
+            both = role == "query" and "passage" not in found
+            left = [name for name in names if name not in found.values() and name.lower() not in IDS]
+            found[role] = _by_contents(role, place, left, rows, 2 if both else 1)
             notes.append(f"{role} = column {found[role]!r} by its contents, not by its name: please check")
     return Columns(**found), notes
 
@@ -95,18 +98,20 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _by_contents(role: str, place: str, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The column of short texts for the query, of long ones for the passage."""
+def _by_contents(role: str, place: str, names: Sequence[str], rows: Sequence[Mapping[str, Any]], needed: int) -> str:
+    """The column of short texts for the query, of long ones for the passage; `needed` of them have to be there."""
     lengths: dict[str, float] = {}
     for name in names:
         values = [row.get(name) for row in rows]
         texts = [value for value in values if isinstance(value, str)]
         if texts and len(texts) == len(values) and len(set(texts)) >= DISTINCT * len(texts):
             lengths[name] = sum(map(len, texts)) / len(texts)
-    needed = 2 if role == "query" and len(names) > 1 else 1
     if len(lengths) < needed:
+        todo = f"write a recipe that names it under [source.columns] as {role}"
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            todo = "fields of a CSV are separated by commas, and this header has none"
         raise CorpusError(
-            f"{place}: no column looks like the {role}; the columns left are {', '.join(map(repr, names)) or 'none'}. "
-            f"Write a recipe that names it under [source.columns] as {role}"
+            f"{place}: no column looks like the {role}; the columns left are {', '.join(map(repr, names)) or 'none'}; "
+            + todo
         )
     return (min if role == "query" else max)(lengths, key=lambda name: lengths[name])

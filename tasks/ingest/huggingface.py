@@ -66,7 +66,10 @@ def _split(place: str, name: str, columns: Columns) -> str:
     if columns.split or not name:
         return ""
     if name not in SPLIT_NAMES:
-        raise CorpusError(f"{place}: {name!r} is no split that is known; needed one of {', '.join(SPLIT_NAMES)}")
+        raise CorpusError(
+            f"{place}: {name!r} is no split that is known; needed one of {', '.join(SPLIT_NAMES)}. "
+            "Save the data set without it, or under one of these names"
+        )
     return SPLIT_NAMES[name]
 
 

@@ -20,7 +20,7 @@ from tasks.ingest.wording import counted
 WIDTH = 100  # characters of a line in the terminal
 FEW_PAIRS = 1000  # train labels below which a teacher trained on them seldom beats the student
 FEW_QUERIES = 100  # dev queries below which two checkpoints can hardly be told apart
-KINDS = {"beir": "a BEIR folder", "pairs": "pairs of query and passage", "huggingface": "a saved Hugging Face data set"}
+KINDS = {"beir": "a BEIR folder", "pairs": "pairs of query and passage", "huggingface": "a Hugging Face data set"}
 
 
 @dataclass(frozen=True)

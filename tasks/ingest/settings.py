@@ -1,5 +1,6 @@
 """What to ingest: where it lies, what shape it has, and which file or column is which."""
 
+import re
 from pathlib import Path
 from typing import Literal, Self
 
@@ -21,6 +22,7 @@ SPLIT_NAMES = {
     "guard": "guard",
 }
 PAIR_SUFFIXES = (".jsonl", ".csv", ".parquet")
+SHARD = re.compile(rf"({'|'.join(SPLIT_NAMES)})-[0-9]+-of-[0-9]+", re.IGNORECASE)  # as the hub names a split's files
 
 
 class Columns(Roles):
@@ -129,7 +131,7 @@ class MeasuredSource(Source):
 
 
 def detect(path: Path) -> Kind:
-    """Tell a BEIR folder, a pairs file or folder, and a saved Hugging Face data set apart."""
+    """Tell a BEIR folder, a pairs file or folder, and a Hugging Face data set (saved, or cloned from the hub) apart."""
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: no such file or folder; for a data set of the Hugging Face hub set source.kind = 'huggingface'"
@@ -144,9 +146,11 @@ def detect(path: Path) -> Kind:
         return "huggingface"
     if pair_files(path):
         return "pairs"
+    if any(SHARD.fullmatch(item.stem) for item in (*path.iterdir(), *path.glob("*/*"))):
+        return "huggingface"
     raise ValueError(
-        f"{path}: needed a BEIR folder (corpus.jsonl, queries.jsonl, qrels/train.tsv), "
-        "a saved Hugging Face data set, or a folder of pairs named train.jsonl, dev.csv, test.parquet and the like"
+        f"{path}: needed a BEIR folder (corpus.jsonl, queries.jsonl, qrels/train.tsv), a Hugging Face data set, "
+        "saved or cloned, or a folder of pairs named train.jsonl, dev.csv, test.parquet and the like"
     )
 
 
