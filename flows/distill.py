@@ -10,6 +10,7 @@ from flows.recipe import Recipe
 from flows.standing import (
     Rounds,
     best_of,
+    check,
     evidence_of,
     lectern_of,
     lesson_of,
@@ -51,6 +52,7 @@ def distill(recipe: Recipe, where: Where = Where()) -> Any:
 
 def distill_rounds(run: Run, recipe: Recipe) -> Any:
     """The loop, in reading order."""
+    check(recipe)
     decides = (recipe.seed, recipe.evaluation.measure)
     general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source)

@@ -8,7 +8,7 @@ from prefect.states import Completed
 from flows.ends import ENDS
 from flows.invocation import exclusively
 from flows.recipe import Recipe
-from flows.standing import Measured, measure, seen_of
+from flows.standing import Measured, check, measure, seen_of
 from tasks.baseline.task import baseline
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.denoise.task import denoise
@@ -46,6 +46,7 @@ def refresh(recipe: Recipe, where: Where = Where()) -> Any:
 
 def refresh_student(run: Run, recipe: Recipe) -> Any:
     """The steps, in reading order; all of them make nothing anew that an earlier run has made."""
+    check(recipe)
     before = find_incumbent(run, sections_of(recipe))
     general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source, retiring=True)

@@ -19,7 +19,18 @@ from tasks.teach.task import TeacherPlanning
 from tasks.teach.teaching import Lectern
 from tasks.train.lesson import Lesson
 from tasks.train.rounds import start_of
+from tasks.train.shorter import refuse_long
 from tasks.warmup.settings import Warmup
+
+
+def check(recipe: Recipe) -> None:
+    """Refuse what the student cannot give, before anything is computed.
+
+    Raises:
+        ModelNotFound: There is no such student.
+        ValueError: It cannot; the message says what was asked of it.
+    """
+    refuse_long(recipe.training.dimensions, recipe.student)
 
 
 class Measured(Settings):
