@@ -40,7 +40,8 @@ def evaluate(
 
     Measured on the labels of test; where there are none, of dev; else on all. Nothing is trained. `--set` changes
     settings under `source`, `evaluation` and `teacher`, such as `evaluation.ignore_identical_ids=true` for BEIR's
-    ArguAna and Quora, or `source.labels=dev`.
+    ArguAna and Quora, or `source.labels=dev`. A model stands under the last part of its name, or under all of it where
+    another has the same last part, or remine itself a system called so (a folder `warm`, say).
 
     **Example:** `remine evaluate data/scifact --models intfloat/e5-small-v2 BAAI/bge-small-en-v1.5`
     """
