@@ -12,6 +12,7 @@ from flows.standing import (
     best_of,
     check,
     evidence_of,
+    examine,
     lectern_of,
     lesson_of,
     longer,
@@ -56,14 +57,13 @@ def distill_rounds(run: Run, recipe: Recipe) -> Any:
     decides = (recipe.seed, recipe.evaluation.measure)
     general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source)
-    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
+    base = examine(run, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
     hybrid(run, corpus, base.evaluation, recipe.evaluation)
-    diagnose(run, 0, corpus, seen_of(base, recipe))
-    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
+    warm = examine(run, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
         control = warmup_long(run, corpus, base.student, longer(recipe), *decides)
-        best = best_of(run, best, measure(run, 0, corpus, control, recipe, general), recipe)
+        best = best_of(run, best, examine(run, corpus, control, recipe, general), recipe)
 
     miners = Miners.first(base.miner, warm.miner)
     mined = mine(run, 0, corpus, miners, recipe.mining)
