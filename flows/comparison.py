@@ -12,9 +12,11 @@ from flows.recipe import Named
 from tasks.baseline.settings import StudentSettings
 from tasks.evaluate.settings import Evaluation
 from tasks.ingest.settings import MeasuredSource
+from tasks.report.tables import ORDER
 from tasks.teach.settings import TeacherSettings
 
-TAKEN = ("chance", "bm25", "hybrid", "teacher")
+# What remine calls systems of its own, in any run: a model of that name would be taken for one of them.
+OWN = re.compile("|".join([*map(re.escape, ORDER), r"round-\d+", r".*\+teacher", r".*@\d+"]), re.IGNORECASE)
 
 
 class Comparison(Named):
@@ -28,10 +30,17 @@ class Comparison(Named):
 
     @model_validator(mode="after")
     def _one_name_each(self) -> Self:
-        names = list(self.systems)
-        twice = sorted({name for name in names if names.count(name) > 1 or name in TAKEN})
+        names = self.systems
+        twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"the models {', '.join(twice)} would stand in the table under names that are taken")
+            raise ValueError(f"{', '.join(twice)}: named twice; needed models that differ, each with a row of its own")
+        own = [name for name in names if OWN.fullmatch(name)]
+        if own:
+            raise ValueError(
+                f"{', '.join(own)}: remine calls systems of its own so ({', '.join(ORDER)}, round-N, NAME+teacher, "
+                "NAME@D), and a row of that name would be taken for one of them; give a folder by its path (./NAME), "
+                "and rename one that ends in +teacher or @D"
+            )
         if len(self.teacher.model) > 1:
             raise ValueError(
                 f"{len(self.teacher.model)} teachers are named; needed one cross-encoder: the scales of an ensemble "
@@ -41,9 +50,13 @@ class Comparison(Named):
 
     @property
     def systems(self) -> list[str]:
-        """The models' names in tables: the last part of each, or all of it where last parts are the same."""
+        """The models' names in tables: the last part of each, or all of it where that would not tell which is meant.
+
+        Which it would not where two have the same last part, and where remine calls a system of its own so.
+        """
         last = [model.model.rstrip("/").rsplit("/", 1)[-1] for model in self.models]
-        return [model.model if last.count(name) > 1 else name for model, name in zip(self.models, last, strict=True)]
+        told = [last.count(name) == 1 and name not in ("", ".", "..") and not OWN.fullmatch(name) for name in last]
+        return [name if tells else model.model for model, name, tells in zip(self.models, last, told, strict=True)]
 
 
 def comparison_of(data: str, models: Sequence[str], changes: Sequence[str], also: Mapping[str, Any]) -> Comparison:

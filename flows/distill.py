@@ -10,7 +10,9 @@ from flows.recipe import Recipe
 from flows.standing import (
     Rounds,
     best_of,
+    check,
     evidence_of,
+    examine,
     lectern_of,
     lesson_of,
     longer,
@@ -51,17 +53,17 @@ def distill(recipe: Recipe, where: Where = Where()) -> Any:
 
 def distill_rounds(run: Run, recipe: Recipe) -> Any:
     """The loop, in reading order."""
+    check(recipe)
     decides = (recipe.seed, recipe.evaluation.measure)
     general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source)
-    base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
+    base = examine(run, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe, general)
     hybrid(run, corpus, base.evaluation, recipe.evaluation)
-    diagnose(run, 0, corpus, seen_of(base, recipe))
-    warm = measure(run, 0, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
+    warm = examine(run, corpus, warmup(run, corpus, base.student, recipe.warmup, *decides), recipe, general)
     best = best_of(run, base, warm, recipe)
     if recipe.warmup.control:
         control = warmup_long(run, corpus, base.student, longer(recipe), *decides)
-        best = best_of(run, best, measure(run, 0, corpus, control, recipe, general), recipe)
+        best = best_of(run, best, examine(run, corpus, control, recipe, general), recipe)
 
     miners = Miners.first(base.miner, warm.miner)
     mined = mine(run, 0, corpus, miners, recipe.mining)

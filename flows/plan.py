@@ -5,7 +5,7 @@ from collections.abc import Callable
 from flows.planned_ends import plan_export, plan_report
 from flows.planned_steps import Steps
 from flows.recipe import Recipe
-from flows.standing import Rounds, longer
+from flows.standing import Rounds, check, longer
 from tasks.artifacts import Artifact
 from tasks.mine.miners import Miners
 from tasks.plan.data import Data
@@ -28,8 +28,10 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
 
     Raises:
         FileNotFoundError: The data or a model is not there.
+        ValueError: The student cannot give what the recipe asks of it.
         CorpusError: Ingest would refuse the data.
     """
+    check(recipe)
     data = Data.read(where, recipe.source)
     steps = Steps(recipe, where, data)
     certain = plan_rounds(steps, recipe)
@@ -60,13 +62,12 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
 def plan_rounds(steps: Steps, recipe: Recipe) -> bool:
     """Ask the steps in the order of `distill_rounds`; returns whether it is certain how many rounds there will be."""
     steps.ingest()
-    base = steps.measure(0, steps.baseline())
+    base = steps.examine(steps.baseline())
     steps.hybrid(base)
-    steps.diagnose(0, base)
-    warm = steps.measure(0, steps.warmup(base.student, recipe.warmup, "warm"))
+    warm = steps.examine(steps.warmup(base.student, recipe.warmup, "warm"))
     best = steps.promote(0, base, warm).winner
     if recipe.warmup.control:
-        long = steps.measure(0, steps.warmup(base.student, longer(recipe), "warm-long"))
+        long = steps.examine(steps.warmup(base.student, longer(recipe), "warm-long"))
         best = steps.promote(0, best, long).winner
 
     miners = Miners.first(base.miner, warm.miner)

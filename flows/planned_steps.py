@@ -69,6 +69,12 @@ class Steps(Scores):
         self.add(cutoff, number, "threshold", student.system, self.amounts.promote())
         return Measured(student=student, vectors=vectors, evaluation=made[0], guarded=guarded, cutoff=cutoff)
 
+    def examine(self, student: StudentRef) -> Measured:
+        """Vectors, evaluation and diagnosis of a student that comes from no round."""
+        measured = self.measure(0, student)
+        self.diagnose(0, measured)
+        return measured
+
     def _guarded(self, number: int, student: StudentRef) -> Artifact | None:
         """Vectors and evaluation of a student on the guard set."""
         from tasks.encode import encode_corpus

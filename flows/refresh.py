@@ -8,7 +8,7 @@ from prefect.states import Completed
 from flows.ends import ENDS
 from flows.invocation import exclusively
 from flows.recipe import Recipe
-from flows.standing import Measured, measure, seen_of
+from flows.standing import Measured, check, examine, measure, seen_of
 from tasks.baseline.task import baseline
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.denoise.task import denoise
@@ -46,6 +46,7 @@ def refresh(recipe: Recipe, where: Where = Where()) -> Any:
 
 def refresh_student(run: Run, recipe: Recipe) -> Any:
     """The steps, in reading order; all of them make nothing anew that an earlier run has made."""
+    check(recipe)
     before = find_incumbent(run, sections_of(recipe))
     general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source, retiring=True)
@@ -55,7 +56,7 @@ def refresh_student(run: Run, recipe: Recipe) -> Any:
         return Completed(message=change.sentence, data=Unchanged(run=run.id, sentence=change.sentence))
 
     base = measure(run, 0, corpus, baseline(run, corpus, recipe.student, recipe.evaluation), recipe)
-    incumbent = measure(run, 0, corpus, before.student, recipe, general)
+    incumbent = examine(run, corpus, before.student, recipe, general)
     miners = miners_of(run, corpus, before, base, incumbent if recipe.refresh.miner == "incumbent" else None)
     mined = mine(run, 1, corpus, miners, recipe.mining)
     scored = score(run, 1, corpus, mined, before.teacher)

@@ -6,6 +6,7 @@ from typing import Any
 from flows.recipe import Recipe
 from tasks.denoise.evidence import Evidence, Reviewed
 from tasks.diagnose.seen import Seen, seen
+from tasks.diagnose.task import diagnose
 from tasks.encode import encode
 from tasks.evaluate.task import evaluate, evaluate_rerank, evaluate_shortened, threshold
 from tasks.mine.miners import Miner
@@ -19,7 +20,18 @@ from tasks.teach.task import TeacherPlanning
 from tasks.teach.teaching import Lectern
 from tasks.train.lesson import Lesson
 from tasks.train.rounds import start_of
+from tasks.train.shorter import refuse_long
 from tasks.warmup.settings import Warmup
+
+
+def check(recipe: Recipe) -> None:
+    """Refuse what the student cannot give, before anything is computed.
+
+    Raises:
+        ModelNotFound: There is no such student.
+        ValueError: It cannot; the message says what was asked of it.
+    """
+    refuse_long(recipe.training.dimensions, recipe.student)
 
 
 class Measured(Settings):
@@ -61,6 +73,13 @@ def measure(
     guarded = evaluate_guard(run, number, guard, student, recipe.evaluation) if guard else None
     cutoff = threshold(run, number, corpus, evaluation)
     return Measured(student=student, vectors=vectors, evaluation=evaluation, guarded=guarded, cutoff=cutoff)
+
+
+def examine(run: Run, corpus: Artifact, student: StudentRef, recipe: Recipe, guard: Artifact | None = None) -> Measured:
+    """Measure and diagnose a student that comes from no round."""
+    measured = measure(run, 0, corpus, student, recipe, guard)
+    diagnose(run, 0, corpus, seen_of(measured, recipe))
+    return measured
 
 
 def rerank(run: Run, number: int, corpus: Artifact, measured: Measured, teacher: TeacherRef) -> Artifact:

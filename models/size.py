@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from models.folder import parts, read_json
+from models.folder import Part, parts, read_json
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,39 @@ def size_of(path: Path) -> Size:
         FileNotFoundError: It is no model's folder.
         ValueError: No module says how many numbers a vector has.
     """
-    total, dimension = 0, 0
+    total = 0
     for part in {part.folder: part for part in parts(path)}.values():
         total += 4 * sum(map(_numbers, part.weights))
         total += sum(file.stat().st_size for name in ("*.json", "*.txt") for file in part.folder.glob(name))
-        config = read_json(part.folder / "config.json")
-        dimension = int(config.get("out_features") or config.get("hidden_size") or dimension)
-    if not dimension:
-        raise ValueError(f"{path}: no module's config.json tells hidden_size, so vectors have no known length")
-    return Size(total, dimension)
+    return Size(total, dimension_of(path))
+
+
+def dimension_of(path: Path) -> int:
+    """Read how many numbers a student's vectors have: what the last module that tells it says.
+
+    Raises:
+        FileNotFoundError: It is no model's folder.
+        ValueError: No module says how many numbers a vector has.
+    """
+    found = next(filter(None, map(_dimension, reversed(parts(path)))), None)
+    if found is None:
+        raise ValueError(f"{path}: no module tells how many numbers its vectors have, so their length is not known")
+    return found
+
+
+def _dimension(part: Part) -> int | None:
+    """Numbers per vector behind a module, in whatever words its kind has for it; None where it leaves them as many."""
+    if part.kind == "Dense":
+        return int(read_json(part.folder / "config.json")["out_features"])
+    if part.kind == "Pooling":
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        return int(Pooling.load(str(part.folder)).pooling_output_dimension)
+    if part.kind == "Transformer":
+        from transformers import AutoConfig
+
+        return int(AutoConfig.from_pretrained(part.folder).hidden_size)
+    return None
 
 
 def _numbers(file: Path) -> int:

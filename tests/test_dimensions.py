@@ -1,8 +1,10 @@
 """Vectors whose first numbers rank well too: trained, and measured."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,8 +12,12 @@ import pytest
 import torch
 from tiny import make_student, sentences
 from tiny_corpus import make_corpus
+from tiny_loop import recipe
 from training import FP32, PLAN, scripted, train
 
+from flows.distill import distill_rounds
+from flows.plan import plan_recipe
+from flows.refresh import refresh_student
 from models.lists import Batch
 from models.loop import batch_loss
 from models.objectives import Term
@@ -19,7 +25,7 @@ from models.student import Student
 from tasks.encode import encode_corpus
 from tasks.evaluate.settings import Evaluation
 from tasks.evaluate.systems import evaluate_student
-from tasks.refs import StudentRef
+from tasks.refs import Run, StudentRef
 from tasks.report.tables import place
 from tasks.where import Where
 
@@ -106,6 +112,24 @@ def test_every_dimension_is_measured_by_its_own_numbers(tmp_path: Path, tiny_stu
     assert first["passage_hash"].to_list() != ranking["passage_hash"].to_list()
     with pytest.raises(ValueError, match="vectors of 32 numbers cannot be shortened to 32"):
         measure(dimension=32)
+
+
+@pytest.mark.parametrize("begin", ["run", "refresh", "plan"])
+def test_nothing_is_computed_for_a_dimension_that_the_student_does_not_have(
+    tmp_path: Path, tiny_student: Path, begin: str
+) -> None:
+    """A night of training would end in this sentence, though the model's files say it at once."""
+    where = Where(home=tmp_path / "home", device="cpu", precision="fp32", threads=1)
+    wanted = recipe(tmp_path / "no data", tiny_student, training={"dimensions": [8, 32, 40]})
+    run = Run(id=1, recipe="tiny", where=where)
+    begins: dict[str, Callable[[], Any]] = {
+        "run": lambda: distill_rounds(run, wanted),
+        "refresh": lambda: refresh_student(run, wanted),
+        "plan": lambda: plan_recipe(wanted, where),
+    }
+    with pytest.raises(ValueError, match=r"has 32, 40, and the vectors of student\.model .* are 32 numbers long"):
+        begins[begin]()
+    assert not where.home.exists()
 
 
 def test_a_shortened_system_stands_beside_its_own_in_tables() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tiny_loop import recipe, run
 
 from tasks.where import Where
+from warehouse import report_rows
 from warehouse.connect import Warehouse
 from warehouse.queries import leaderboard, quality, run_rows
 
@@ -52,6 +53,13 @@ def test_every_system_stands_beside_chance(home: Path) -> None:
     assert set(board["split"]) == {"dev", "test"}
     assert board["chance"].null_count() == 0
     assert {"nDCG@10", "RR@10", "R@10", "R@50", "R@100"} <= set(board["measure"])
+
+
+def test_every_student_is_diagnosed(home: Path) -> None:
+    """What a round's student lost in its space is seen beside warm, which it is to beat, not beside the base alone."""
+    noted = report_rows.noted(Warehouse(home / "warehouse.duckdb"), 1)
+    ranks = noted.filter(pl.col("name") == "effective rank")
+    assert ranks["system"].to_list() == ["base", "warm", "warm-long", "round-1", "round-2"]
 
 
 def test_a_measure_can_be_worked_out_again_from_the_rankings(home: Path) -> None:

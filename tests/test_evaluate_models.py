@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from flows.cli.main import app
 from flows.comparison import comparison_of
 from tasks.evaluate.own import own_passages, ranked_without_own
+from tasks.report.tables import ORDER
 from warehouse.connect import Warehouse
 from warehouse.queries import quality
 
@@ -26,7 +27,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path, prefect: 
     root = tmp_path_factory.mktemp("compared")
     data = write_words(root / "words", QUERIES)
     (data / "qrels" / "train.tsv").unlink()
-    other = make_student(root / "other", 9)
+    other = make_student(root / "warm", 9)
     options = ["--models", str(tiny_student), str(other), "--teacher", str(make_teacher(root / "judge"))]
     options += ["--trec-out", str(root / "trec"), "--home", str(root), "--format", "json"]
     options += ["--device", "cpu", "--precision", "fp32", "--threads", "1"]
@@ -37,13 +38,13 @@ def told(tmp_path_factory: pytest.TempPathFactory, tiny_student: Path, prefect: 
 
 def test_every_model_stands_beside_chance_and_bm25(told: tuple[Path, Any]) -> None:
     """Pitfall 38: a model that looks good until somebody tries the words alone."""
-    _, rows = told
-    systems = {row["system"]: row for row in rows}
-    assert set(systems) == {"chance", "bm25", "hybrid", "student", "other", "student+teacher", "other+teacher"}
+    root, rows = told
+    systems, named = {row["system"]: row for row in rows}, str(root / "warm")
+    assert set(systems) == {"chance", "bm25", "hybrid", "student", named, "student+teacher", f"{named}+teacher"}
     assert systems["student"]["against"] is None
     for row in rows:
         assert row["low"] <= row["nDCG@10"] <= row["high"] and row["queries"] == 12
-    other = systems["other"]
+    other = systems[named]
     assert other["against"] == pytest.approx(other["nDCG@10"] - systems["student"]["nDCG@10"])
     assert other["against_low"] <= other["against"] <= other["against_high"] and 0 < other["p"] <= 1
 
@@ -52,8 +53,9 @@ def test_trec_files_give_the_same_measures_elsewhere(told: tuple[Path, Any]) -> 
     root, rows = told
     qrels = list(ir_measures.read_trec_qrels(str(root / "trec" / "qrels.test.trec")))
     assert len(qrels) == 12
-    for system in ("bm25", "hybrid", "student", "other+teacher"):
-        ranked = list(ir_measures.read_trec_run(str(root / "trec" / f"{system}.trec")))
+    assert len(list((root / "trec").iterdir())) == 1 + 6
+    for system in ("bm25", "hybrid", "student", f"{root}/warm+teacher"):
+        ranked = list(ir_measures.read_trec_run(str(root / "trec" / f"{system.replace('/', '%2F')}.trec")))
         found = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, ranked)[ir_measures.nDCG @ 10]
         assert found == pytest.approx(next(row["nDCG@10"] for row in rows if row["system"] == system), abs=1e-6)
 
@@ -68,16 +70,29 @@ def test_it_is_a_run_of_its_own_on_a_corpus_of_its_own(told: tuple[Path, Any]) -
 
 
 def test_names_that_would_be_mistaken_are_refused_or_told_apart() -> None:
-    assert comparison_of("d", ["a/small", "b/small", "c"], [], {}).systems == ["a/small", "b/small", "c"]
-    with pytest.raises(ValueError, match="bm25 would stand in the table"):
-        comparison_of("d", ["x/bm25"], [], {})
+    assert comparison_of("d", ["a/small", "b/small", "c", "."], [], {}).systems == ["a/small", "b/small", "c", "."]
     with pytest.raises(ValueError, match="no model is named"):
         comparison_of("d", [], [], {})
-    with pytest.raises(ValueError, match="same"):
+    with pytest.raises(ValueError, match="same: named twice"):
         comparison_of("d", ["same", "same"], [], {})
     with pytest.raises(ValueError, match=r"evaluation\.depth"):
         comparison_of("d", ["a"], ["evaluation.depth=3"], {})
     assert comparison_of("d", ["a"], ["source.labels=dev"], {}).source.labels == "dev"
+
+
+@pytest.mark.parametrize("name", [*ORDER, "round-2", "BM25"])
+def test_a_model_with_the_name_of_a_system_of_remines_stands_under_its_path(name: str) -> None:
+    """Re-ranked, a folder called warm would be the row `teacher`, and one called round-1 the student of a round."""
+    assert comparison_of("d", [f"x/{name}", f"./{name}/"], [], {}).systems == [f"x/{name}", f"./{name}/"]
+    assert comparison_of("d", [f"x/{name}", "y/small"], [], {}).systems == [f"x/{name}", "small"]
+    with pytest.raises(ValueError, match=rf"{name}: remine calls systems of its own so .* by its path \(\./NAME\)"):
+        comparison_of("d", ["y/small", name], [], {})
+
+
+@pytest.mark.parametrize("name", ["models/small+teacher", "models/small@64"])
+def test_a_model_whose_name_says_what_was_done_with_another_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"rename one that ends in \+teacher or @D"):
+        comparison_of("d", ["models/small", name], [], {})
 
 
 def test_a_passage_with_the_querys_own_id_is_no_result(tmp_path: Path) -> None:

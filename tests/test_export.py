@@ -181,6 +181,13 @@ def test_the_card_of_the_base_says_that_nothing_was_better() -> None:
     assert "labelled pairs" in card_of(system="warm")
 
 
+def test_the_card_of_a_student_that_stays_in_use_claims_no_teacher() -> None:
+    """It may have been trained on labels alone, by the run that put it into use."""
+    card = card_of(system="incumbent", metrics=metrics_of(["base", "chance", "incumbent", "round-1"]))
+    assert "A bi-encoder for retrieval, the student that was in use before this refresh: no retrained one" in card
+    assert "cross-encoder" not in card
+
+
 def test_the_card_compares_with_no_distilled_student_where_there_was_none() -> None:
     """A run that the teacher's gate stopped has distilled nothing that could have been worse."""
     card = card_of(system="warm", metrics=metrics_of(["base", "chance", "teacher", "warm"]))

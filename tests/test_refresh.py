@@ -13,6 +13,7 @@ from tiny_loop import QUERIES, recipe, run
 
 from tasks.artifacts import Artifact
 from tasks.where import Where
+from warehouse import report_rows
 from warehouse.connect import Warehouse
 from warehouse.lookup import artifacts_of
 from warehouse.queries import quality, run_rows
@@ -138,6 +139,11 @@ def test_the_retrain_starts_from_the_student_in_use_and_is_held_against_it(grown
     with warehouse_of(grown).read() as connection:
         systems = connection.execute("SELECT DISTINCT system FROM leaderboard WHERE run = 2").fetchall()
     assert {("chance",), ("bm25",), ("base",), ("incumbent",), ("round-1",)} <= set(systems)
+
+
+def test_the_retrained_student_is_diagnosed_beside_the_one_in_use(grown: Path) -> None:
+    noted = report_rows.noted(warehouse_of(grown), 2)
+    assert noted["system"].unique(maintain_order=True).to_list() == ["incumbent", "round-1"]
 
 
 def test_nothing_changed_is_nothing_done_in_seconds(grown: Path, tiny_student: Path) -> None:

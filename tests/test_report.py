@@ -178,6 +178,13 @@ def test_queries_that_changed_show_what_came_first(tmp_path: Path) -> None:
     assert report_rows.changed(wh, 2, ("round-2", "base"), ("test", "nDCG@10"), 5)["outcome"].to_list() == ["won"]
 
 
+def test_where_the_base_stays_it_is_compared_with_the_best_student_whole(home: Path) -> None:
+    wh = Warehouse(home / "warehouse.duckdb")
+    for system in ("round-1@8", "round-1+teacher", "warm@8"):
+        measured(wh, 1, home, system, 0.9)
+    assert "base before, round-1 after" in report_page(wh, 1)
+
+
 def test_judgements_are_spread_by_log_odds(home: Path) -> None:
     """Logits and probabilities mixed would draw the threshold in the wrong place (pitfall 7)."""
     rows = report_rows.spread(Warehouse(home / "warehouse.duckdb"), 1)

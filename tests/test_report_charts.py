@@ -21,6 +21,15 @@ def test_thresholds_are_drawn_where_they_are() -> None:
     assert left < middle == pytest.approx((left + right) / 2, abs=0.1)
 
 
+def test_the_names_of_thresholds_close_to_each_other_can_both_be_read() -> None:
+    rows = {"round": [1], "start": [-4.0], "calibrated": [True], "positives": [2], "approved": [0], "kept": [5]}
+    ((_, drawing, _),) = judgement_charts(pl.DataFrame(rows), {"drop_below 0.3": -0.85, "approve 0.5": 0.0})
+    said = [text for text in ElementTree.fromstring(drawing).iter(f"{{{SVG}}}text") if "0." in (text.text or "")]
+    names = {text.text: float(re.findall(r"[\d.]+", text.get("transform") or "")[-1]) for text in said[-2:]}
+    assert names.keys() == {"drop_below 0.3", "approve 0.5"}
+    assert names["approve 0.5"] >= names["drop_below 0.3"] + 8.5, "lower by a line, and lower is further from the top"
+
+
 def test_unrelated_passages_are_drawn_beside_the_limit_of_an_anisotropic_space() -> None:
     figures = {"": 0.6, ", 5th percentile": -0.1, ", 95th percentile": 0.9}
     rows = [

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import warehouse.migrate
 from flows.cli.main import app
+from warehouse import connect
 from warehouse.connect import Warehouse
 from warehouse.errors import WarehouseError
 from warehouse.load import start_run
@@ -33,22 +34,10 @@ WRITES = (
     "COPY runs TO '{folder}/out.csv'",
     "COPY (SELECT 1) TO '{folder}/out.parquet'",
     "EXPORT DATABASE '{folder}/out'",
-    "SELECT * FROM read_csv('{folder}/secret.csv')",
-    "SELECT * FROM read_text('{folder}/secret.csv')",
-    "SELECT * FROM read_blob('{folder}/*')",
-    "SELECT * FROM '{folder}/secret.csv'",
-    "SELECT * FROM glob('{folder}/*')",
-    "SELECT * FROM read_json('{folder}/secret.csv')",
-    "SELECT * FROM read_parquet('{folder}/secret.csv')",
-    "SELECT * FROM parquet_metadata('{folder}/secret.csv')",
-    "SELECT * FROM sniff_csv('{folder}/secret.csv')",
-    "SELECT * FROM query('FROM read_text(''{folder}/secret.csv'')')",
     "SELECT * FROM read_text('http://127.0.0.1:9/secret')",
-    "SELECT * FROM duckdb_secrets() JOIN read_text('{folder}/secret.csv') ON true",
     "SELECT getenv('HOME')",
     "EXPLAIN ANALYZE INSERT INTO labels FROM labels",
     "EXPLAIN ANALYZE COPY runs TO '{folder}/out.csv'",
-    "PIVOT read_csv('{folder}/secret.csv') ON a USING max(b)",
     "CREATE SECRET made (TYPE s3, KEY_ID 'a', SECRET 'b')",
     "IMPORT DATABASE '{folder}'",
     "USE temp",
@@ -66,6 +55,24 @@ WRITES = (
     "CHECKPOINT",
     "SELECT 1; DROP TABLE runs",
     "",
+)
+FILES = ("secret.csv", "warehouse.duckdb", "warehouse.duckdb.tmp/spilled.csv")
+READS = (
+    "FROM read_csv('{file}')",
+    "FROM read_text('{file}')",
+    "FROM read_blob('{file}*')",
+    "FROM read_json('{file}')",
+    "FROM read_parquet('{file}')",
+    "FROM parquet_metadata('{file}')",
+    "FROM sniff_csv('{file}')",
+    "FROM glob('{file}')",
+    "FROM query('FROM read_text(''{file}'')')",
+    "SELECT (SELECT content FROM read_text('{file}'))",
+    "SUMMARIZE FROM read_text('{file}')",
+    "DESCRIBE FROM read_csv('{file}')",
+    "EXPLAIN ANALYZE FROM read_text('{file}')",
+    "PIVOT (FROM read_text('{file}')) ON content USING count(*)",
+    "FROM '{file}'",
 )
 
 
@@ -118,6 +125,27 @@ def test_a_question_can_only_read_the_warehouse(mine: Warehouse, statement: str,
     assert secret_frame.height == 1
 
 
+@pytest.mark.parametrize("statement", READS)
+@pytest.mark.parametrize("name", FILES)
+def test_a_question_reads_no_file_not_even_the_warehouses_own(mine: Warehouse, name: str, statement: str) -> None:
+    """DuckDB leaves an open database's own file and its temporary folder readable, whatever else is forbidden."""
+    Path(f"{mine.path}.tmp").mkdir()
+    for table in (FILES[0], FILES[-1]):
+        (mine.path.parent / table).write_text("a,b\n1,2\n", "utf-8")
+    with pytest.raises(WarehouseError, match=r"files \(the warehouse's own too\) and the network are out of its reach"):
+        select(mine, statement.format(file=mine.path.parent / name))
+
+
+def test_a_question_that_is_too_large_is_told_so(mine: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may not use the disk, which would be a file within its reach."""
+    little = {**connect.configuration(mine.path), "memory_limit": "64MiB"}
+    monkeypatch.setattr(connect, "configuration", lambda path: little)
+    large = "SELECT count(*) FROM (SELECT md5(i::VARCHAR) AS a FROM range(2_000_000) AS t(i) ORDER BY a OFFSET 9)"
+    with pytest.raises(WarehouseError, match=r"needs more than the 64\.0 MiB of memory .* warehouse\.snapshot\.duckdb"):
+        select(mine, large)
+    assert sample.rows(mine, large) == [(2_000_000 - 9,)]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -127,7 +155,7 @@ def test_a_question_can_only_read_the_warehouse(mine: Warehouse, statement: str,
         "CREATE TEMP TABLE made AS PIVOT leaderboard ON split USING max(value)",
     ],
 )
-def test_a_question_cannot_write_where_large_ones_spill(mine: Warehouse, statement: str) -> None:
+def test_a_question_is_told_that_it_cannot_write(mine: Warehouse, statement: str) -> None:
     """DuckDB allows its own temporary folder whatever else is forbidden, and PIVOT hides what it stands in."""
     spill = Path(f"{mine.path}.tmp")
     spill.mkdir()

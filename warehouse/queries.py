@@ -1,8 +1,9 @@
 """Ask the warehouse: what the steps need to know, and what people ask."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,15 @@ from warehouse.errors import WarehouseError
 
 # What a question that only reads begins with.
 READING = ("SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESC", "SHOW", "SUMMARIZE", "(")
+# What a question may not do, in an order that DuckDB takes. Without external access it still opens the database's own
+# file and its temporary folder, so that a question is left no file system at all; large ones cannot spill then.
+LOCKS = (
+    "SET temp_directory = ''",
+    "SET enable_external_access = false",
+    "SET python_enable_replacements = false",
+    "SET disabled_filesystems = 'LocalFileSystem'",
+    "SET lock_configuration = true",
+)
 PAIRS = "(SELECT DISTINCT query_hash, passage_hash FROM read_parquet($pairs))"
 SCORED = """
 SELECT q.text_hash AS query_hash, p.text_hash AS passage_hash, s.logit, s.n_tokens, s.truncated
@@ -97,19 +107,37 @@ def select(wh: Warehouse, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 def select_arrow(wh: Warehouse, sql: str) -> Any:
     """Answer a person's question as a pyarrow Table, of the types that `warehouse.answers` tells.
 
-    The connection can only read this one file: it is read-only, reaches no other file and no network, and its
-    configuration is locked.
+    The connection can only read the tables of this one file: it is read-only, opens no file (nor this one again) and no
+    network, and its configuration is locked.
 
     Raises:
-        WarehouseError: It is not one statement that reads.
-        duckdb.Error: DuckDB does not understand or allow it.
+        WarehouseError: It is not one statement that reads, it reaches for a file, or it needs too much memory.
+        duckdb.Error: DuckDB does not understand it.
     """
     with wh.read(alone=True) as con:
-        con.execute("SET enable_external_access = false")
-        con.execute("SET python_enable_replacements = false")
-        con.execute("SET lock_configuration = true")
+        for lock in LOCKS:
+            con.execute(lock)
         _refuse_other_than_reading(con, sql)
-        return _interruptible(con, lambda: _answer(con, sql))
+        with _in_words(con):
+            return _interruptible(con, lambda: _answer(con, sql))
+
+
+@contextmanager
+def _in_words(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """What DuckDB refuses because of how it was locked, in words that fit a question."""
+    try:
+        yield
+    except duckdb.PermissionException as error:
+        raise WarehouseError(
+            "a question reads the warehouse's tables, views and macros; files (the warehouse's own too) and the "
+            f"network are out of its reach: {error}"
+        ) from error
+    except duckdb.OutOfMemoryException as error:
+        ((limit,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
+        raise WarehouseError(
+            f"the question needs more than the {limit} of memory that it gets (a quarter of this machine's); ask for "
+            "fewer rows or columns, or open warehouse.snapshot.duckdb with DuckDB itself, which can use the disk too"
+        ) from error
 
 
 def _interruptible(con: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:
@@ -146,7 +174,7 @@ def _semicolon(sql: str) -> int | None:
 def _refuse_other_than_reading(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     statements = con.extract_statements(sql)
     # MULTI looks up the columns of a PIVOT first, which may stand in a COPY; the connection refuses whatever writes
-    # into the database, but not a file in the folder that large questions spill to.
+    # into the database and into files; here it is said in words.
     allowed = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
     if not statements:
         raise WarehouseError("the question is empty; ask with SELECT")

@@ -39,8 +39,8 @@ def evaluate(
     """Compare models as they come on labelled data: each beside chance, BM25, and BM25 with the first one (hybrid).
 
     Measured on the labels of test; where there are none, of dev; else on all. Nothing is trained. `--set` changes
-    settings under `source`, `evaluation` and `teacher`, such as `evaluation.ignore_identical_ids=true` for BEIR's
-    ArguAna and Quora, or `source.labels=dev`.
+    settings under `source`, `evaluation`, `teacher`: `source.labels=dev`, `evaluation.ignore_identical_ids=true` (for
+    ArguAna). A model stands under the last part of its name, or under all of it where that part is taken (`warm`, say).
 
     **Example:** `remine evaluate data/scifact --models intfloat/e5-small-v2 BAAI/bge-small-en-v1.5`
     """

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import quote
 
 import polars as pl
 
@@ -85,5 +86,5 @@ def _write(path: Path, rows: pl.DataFrame) -> Path:
 
 
 def _file_name(system: str) -> str:
-    """A system as the name of a file and of a run."""
-    return re.sub(r"[^A-Za-z0-9._@+-]+", "-", system)
+    """A system as the name of a file and of a run: another for every system, without blanks, and none that hides."""
+    return re.sub(r"^\.", "%2E", quote(system, safe="@+"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.promote.incumbent import INCUMBENT
 from tasks.report.tables import leaderboard, markdown, plain
 
 USE = """```python
@@ -25,7 +26,7 @@ class Card:
     """What a model card is written from.
 
     Attributes:
-        system: base, warm or round-N.
+        system: base, warm, warm-long, incumbent or round-N.
         name: Name of the recipe.
         recipe: The recipe's settings.
         metrics: `system, split, measure, value, queries` of every system of the run.
@@ -86,6 +87,7 @@ def _what(card: Card) -> str:
         "base": "the student as it came: nothing that was trained was better on dev",
         "warm": labels,
         "warm-long": labels,
+        INCUMBENT: "the student that was in use before this refresh: no retrained one was proven better on dev",
     }.get(card.system, "trained to give passages the order that a cross-encoder gives them")
     return f"A bi-encoder for retrieval, {how}."
 

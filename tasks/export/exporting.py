@@ -13,7 +13,7 @@ from tasks.export.folder import sample, save_student
 from tasks.identity import fingerprint
 from tasks.refs import Run, StudentRef
 
-VERSION = 2
+VERSION = 3
 
 
 def export_student(

@@ -73,7 +73,8 @@ def judgement_charts(spread: pl.DataFrame, limits: Mapping[str, float]) -> list[
         starts = rows["start"].to_list()
         tallest = max(_shares(rows, "positives", positives) + _shares(rows, "kept", candidates) + [0.01])
         span = (min([*starts, *limits.values()]), max([*starts, *limits.values()]) + 0.5)
-        plot = Plot(f"Round {number}: judgements", alt, span, (0.0, 105 * tallest), (scale, "% of each kind"))
+        top = (102 + 8 * len(limits)) * tallest  # above the bars stand the names of the limits, one below the other
+        plot = Plot(f"Round {number}: judgements", alt, span, (0.0, top), (scale, "% of each kind"))
         _draw_bars(plot, rows, positives, candidates)
         for name, value in limits.items():
             plot.limit(value, name)

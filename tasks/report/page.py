@@ -10,7 +10,7 @@ from tasks.report import sections
 from tasks.report.charts import cosine_charts, judgement_charts, margin_charts, system_chart, training_charts
 from tasks.report.told import Told, told
 from tasks.report.toml import as_toml
-from tasks.report.verdict import verdict
+from tasks.report.verdict import is_trained, verdict
 from warehouse import report_rows
 from warehouse.connect import Warehouse
 
@@ -92,8 +92,7 @@ def _changed(warehouse: Warehouse, about: Told) -> dict[str, Any]:
     """What the winner won and lost against the base; where the base won, the best other student stands in."""
     after = about.winner
     if after == "base":
-        others = [name for name, split in about.means if split == "dev" and name.startswith(("warm", "round-"))]
-        students = [name for name in others if not name.endswith("+teacher")]
+        students = [name for name, split in about.means if split == "dev" and is_trained(name)]
         if not students:
             return {"changed": [], "compared": ""}
         after = max(sorted(students), key=lambda name: about.means[name, "dev"])

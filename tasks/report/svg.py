@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (4.4, 2.6)  # inches of 100 pixels
+LINE = 11  # points from one line of text to the next
 SVG = "http://www.w3.org/2000/svg"
 SPACES = {"": SVG, "xlink": "http://www.w3.org/1999/xlink"}  # the prefix that HTML knows
 # What a colour's name stands for where no style sheet says otherwise: on white.
@@ -45,7 +46,7 @@ class Plot:
     ) -> None:
         from matplotlib.figure import Figure
 
-        self.title, self.alt = title, alt
+        self.title, self.alt, self.limits = title, alt, 0
         self.figure = Figure(figsize=SIZE, layout="constrained", facecolor="none")
         self.axes: Axes = self.figure.add_subplot(facecolor="none", xlim=_opened(x), ylim=_opened(y))
         if places:
@@ -74,11 +75,12 @@ class Plot:
         self._say((1, value), name, (-2, -3 if below else 3), ("right", "top" if below else "bottom"), "yaxis")
 
     def limit(self, value: float, name: str) -> None:
-        """A dashed line from top to bottom, named at its top, on the side where there is room."""
+        """A dashed line from top to bottom, named at its top, on the side where there is room, below earlier names."""
         self.axes.axvline(value, color=INKS["soft"], linestyle="--", linewidth=0.8)
         is_left = value < sum(self.axes.get_xlim()) / 2
         side = (3, "left") if is_left else (-3, "right")
-        self._say((value, 1), name, (side[0], -2), (side[1], "top"), "xaxis")
+        self._say((value, 1), name, (side[0], -2 - LINE * self.limits), (side[1], "top"), "xaxis")
+        self.limits += 1
 
     def bar(self, x: Span, y: Span, colour: str) -> None:
         """A bar between two values on each axis."""

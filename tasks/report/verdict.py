@@ -80,13 +80,18 @@ def stopped_by(gates: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
+def is_trained(system: str) -> bool:
+    """Whether a system is a student that this run trained, alone and by all of its vectors."""
+    return system in LABELS_ONLY or _is_round(system)
+
+
 def signed(value: float) -> str:
     """A difference with its sign, three decimals."""
     return f"{value:+.3f}".replace("-", "−")
 
 
 def _nothing_promoted(figures: Figures) -> str:
-    others = _best_on_dev(figures, [name for name, _ in figures.means if name in LABELS_ONLY or _is_round(name)])
+    others = _best_on_dev(figures, [name for name, _ in figures.means if is_trained(name)])
     best = f", the best student was {others} with {figures.value(others, 'dev'):.3f}" if others else ""
     return (
         f"Nothing is promoted: no student beat the base on dev ({figures.measure} {figures.value('base', 'dev'):.3f}"
