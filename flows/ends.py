@@ -6,6 +6,7 @@ from uuid import UUID
 
 from tasks.progress import asked_once
 from tasks.record import warehouse_of
+from tasks.run import flow_run_id
 from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.load import close_killed
@@ -49,6 +50,8 @@ def close_gone(where: Where) -> None:
     warehouse = warehouse_of(where)
     for run, _ in close_killed(warehouse):
         log.warning("run %d was killed: it is closed as crashed", run)
+    if flow_run_id() is None:  # outside of Prefect there is no server, and asking for one would start one
+        return
     try:
         with asked_once():
             _tell_missed(warehouse)
