@@ -13,11 +13,14 @@ from prefect.states import Cancelled
 from flows.cancellation import SERVED, cancellable
 from flows.ends import close_gone
 from flows.locks import Busy, run_lock
+from flows.parting import work_over
 from flows.recipe import Named
 from flows.webhook import tell
+from tasks.record import warehouse_of
 from tasks.refs import Run
 from tasks.run import flow_run_id, opened_run
 from tasks.where import Where
+from warehouse.register import finish_run
 
 R = TypeVar("R", bound=Named)
 
@@ -36,9 +39,14 @@ def exclusively(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Wher
     try:
         with run_lock(where.home, recipe.name):
             close_gone(where)
-            return _told(flow, body, recipe, where)
+            result = _told(flow, body, recipe, where)
     except Busy as busy:
         return Cancelled(message=str(busy))
+    except Exception as error:
+        work_over(failure=error)
+        raise
+    work_over()
+    return result
 
 
 def _told(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Where) -> Any:
@@ -56,12 +64,20 @@ def _told(flow: str, body: Callable[[Run, R], Any], recipe: R, where: Where) -> 
             tell(flow, recipe.name, "cancelled", told)
             if SERVED in os.environ:
                 raise
+            _close_outer(where)
+            work_over(told)
             return Cancelled(message=told)
         except Exception as error:
             tell(flow, recipe.name, "failed", f"{type(error).__name__}: {error}")
             raise
     tell(flow, recipe.name, "completed", sentence_of(result))
     return result
+
+
+def _close_outer(where: Where) -> None:
+    """Close the run that this one is a part of: what stops a part ends the whole, which may not get to say so."""
+    if (outer := _outer.get()) is not None:
+        finish_run(warehouse_of(where), outer.id, "cancelled", "stopped by a signal")
 
 
 @contextmanager

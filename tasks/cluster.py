@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -179,15 +179,34 @@ def connected(where: Where) -> Iterator[Cluster]:
 
     quiet = {"log_to_driver": False, "logging_level": logging.WARNING}
     address, settings = (where.ray.address, {}) if where.ray.address else ("local", _own(where))
-    answer = signal.getsignal(signal.SIGTERM)
-    with RayTaskRunner(address=address, init_kwargs={**quiet, **settings}):
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, answer)  # Ray's own would end this process without a word to the warehouse
+    with _signals_kept() as keep, RayTaskRunner(address=address, init_kwargs={**quiet, **settings}):
+        keep()
         cluster = Cluster(where)
         try:
             yield cluster
         finally:
             cluster.dismiss()
+
+
+@contextmanager
+def _signals_kept() -> Iterator[Callable[[], None]]:
+    """Answer signals as before, at the end of the block and whenever what is yielded is called.
+
+    Ray's own answer to SIGTERM would end this process without a word to the warehouse, and when it lets go, its native
+    part leaves the system's, of which Python's `getsignal` knows nothing.
+    """
+    answers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def keep() -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number, answer in answers.items():
+                if answer is not None:  # None: not set by Python
+                    signal.signal(number, answer)
+
+    try:
+        yield keep
+    finally:
+        keep()
 
 
 def _own(where: Where) -> dict[str, Any]:

@@ -4,13 +4,15 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
 from tqdm import tqdm
 
 Tick = Callable[[int], None]
 SHOWN_EVERY = 5.0  # seconds between two updates of the Prefect artifact
+ANSWER = 5.0  # seconds that a step waits for a server that takes the question and says nothing …
+UNHEARD = 60.0  # … and works before it asks again
 
 log = logging.getLogger("remine.progress")
 
@@ -54,9 +56,9 @@ class _Artifact:
         self.heard = True
 
     def update(self, done: int) -> None:
-        if time.monotonic() - self.last >= SHOWN_EVERY:
-            self.last = time.monotonic()
+        if time.monotonic() - self.last >= (SHOWN_EVERY if self.heard else UNHEARD):
             self._show(100.0 * done / self.total)
+            self.last = time.monotonic()
             log.info("%s: %d of %d %s", self.label, done, self.total, self.unit)
 
     def close(self, done: int) -> None:
@@ -85,8 +87,13 @@ class _Artifact:
 
 @contextmanager
 def asked_once() -> Iterator[None]:
-    """Ask the Prefect server without trying again: for what is shown, no step waits until a server is back."""
-    from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+    """Ask the Prefect server once and for seconds: for what is shown, no step waits until a server is back."""
+    from prefect.context import SyncClientContext
+    from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
+    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: ANSWER}), ExitStack() as after:
+        if (made := SyncClientContext.get()) is not None:  # the step's own: its patience was settled at its beginning
+            http = made.client._client
+            after.callback(setattr, http, "timeout", http.timeout)
+            http.timeout = ANSWER
         yield

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from service import HERE, ask, environment, flow_runs, runs, said, settled, start, wait
+from service import HERE, LONG, ask, environment, flow_runs, runs, said, settled, start, training, wait
 
 from flows.connection import PATIENT, problem_of
 from flows.local_server import QUIET, free_port, listening
@@ -91,3 +91,28 @@ def test_a_server_that_stays_away_ends_a_run_in_one_line(home: Path, server: Ser
     assert "has not answered for minutes" in last and "the same command goes on from there" in last
     assert "Traceback" not in said(home)
     assert runs(home)[-1][1:3] == ("distill", "completed"), "the work itself came to its end"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_whoever_stops_a_run_does_not_wait_for_a_server_that_is_away(home: Path, server: Server, number: int) -> None:
+    """Seven retries would keep the process for minutes; what the server has missed, the next run tells it."""
+    process = begun(home, server, 7, *LONG, "--set", f"seed={number}")
+    wait("a training", lambda: training(home), 60)
+    stopped = flow_runs(server.url)[-1]["id"]
+    assert server.process is not None
+    server.process.send_signal(number)
+    process.send_signal(signal.SIGINT)
+    assert wait("the end", lambda: process.poll() is not None, 60) < 10
+    last = said(home).strip().splitlines()[-1]
+    assert process.returncode == 130 and last.startswith("Stopped by Ctrl-C; what was finished is kept"), said(home)
+    assert "does not know how the run ended" in last
+    assert runs(home)[-1][2] == "cancelled"
+    if number == signal.SIGKILL:
+        server.start()
+    server.process.send_signal(signal.SIGCONT)
+    following = start(home, "run", *HERE, "--set", "source.path=nowhere", PREFECT_API_URL=server.url)
+    assert following.wait(timeout=120) == 1
+    (state,) = [each["state"] for each in flow_runs(server.url) if each["id"] == stopped]
+    assert (state["type"], state["message"]) == ("CANCELLED", "stopped by a signal")
+    left = ask(server.url, "task_runs/filter", {"flow_runs": {"id": {"any_": [stopped]}}})
+    assert not {each["state_type"] for each in left} & {"PENDING", "RUNNING"}, "a step that runs for ever"

@@ -10,8 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from flows import cancellation
-from flows.cancellation import cancellable
+from flows.cancellation import INTERRUPTED, Halted, cancellable
 from flows.ends import close_gone, close_run
+from flows.invocation import exclusively
+from flows.parting import Parting, parted
+from flows.recipe import Named
 from tasks.where import Where
 from warehouse.connect import Warehouse
 from warehouse.load import finish_run, start_run
@@ -61,6 +64,26 @@ def test_runs_whose_process_is_gone_are_closed_whatever_the_server_says(tmp_path
     begun(tmp_path, "")
     close_gone(Where(home=tmp_path))
     assert [status for status, _ in rows(tmp_path)] == ["crashed", "crashed"]
+
+
+def test_what_stops_a_part_has_closed_the_whole_before_a_server_is_waited_for(tmp_path: Path) -> None:
+    """A sweep whose variant was stopped while the server was away: its process ends within the wait of the variant."""
+    asked, where, found = Named(name="nightly"), Where(home=tmp_path), list[object]()
+
+    class Waiting(Parting):
+        def begin(self, stopped: str = "", failure: Exception | None = None) -> None:
+            found.append((stopped, rows(tmp_path)))
+
+    def part(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def whole(*_: object) -> None:
+        exclusively("distill", part, asked, where)
+        raise Halted(INTERRUPTED)
+
+    with parted(Waiting(print, print)):
+        exclusively("sweep", whole, asked, where)
+    assert found[0] == (INTERRUPTED, [("cancelled", "stopped by a signal")] * 2)
 
 
 def test_a_cancelled_run_is_interrupted_as_by_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:

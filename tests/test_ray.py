@@ -192,18 +192,21 @@ def test_an_interruption_stops_workers_in_the_midst_of_a_shard(tmp_path: Path, a
 
 
 def test_a_cluster_of_our_own_listens_on_loopback_alone_and_ends(tmp_path: Path) -> None:
-    """A port that is open to the network runs whatever code it is sent."""
+    """A port that is open to the network runs whatever code it is sent; and what Ray does to signals ends with it."""
     pytest.importorskip("prefect_ray")
     script = (
         "import sys; from pathlib import Path; from ray_shards import *; from tasks.runner import open_runner; "
         "from tasks.where import Ray, Where; import psutil\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('heard'))\n"
         "home = Path(sys.argv[1]); book = Notebook(home / 'opened'); book.folder.mkdir()\n"
         "with open_runner(Where(home=home, device='cpu', runner='ray', ray=Ray(workers=2))) as runner:\n"
         "    done = list(runner.map(book, who, [Piece(n, 0.2) for n in range(4)], lambda count: None))\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
         "    family = [psutil.Process(), *psutil.Process().children(recursive=True)]\n"
         "    open_ = [c.laddr.ip for p in family for c in p.net_connections('inet') if c.status == 'LISTEN']\n"
         "print(len({each.value for each in done}), len(open_) > 3, sorted(set(open_)))\n"
         "print(len(psutil.Process().children(recursive=True)))\n"
+        "signal.raise_signal(signal.SIGTERM)\n"
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "PREFECT_"))}
     told = subprocess.run(
@@ -215,7 +218,8 @@ def test_a_cluster_of_our_own_listens_on_loopback_alone_and_ends(tmp_path: Path)
         timeout=120,
     )
     assert told.returncode == 0, told.stderr
-    first, left = told.stdout.splitlines()
+    during, first, left, after = told.stdout.splitlines()
+    assert during == after == "heard", "a signal would end the run without a word"
     addresses = first.removeprefix("2 True ")
     assert set(addresses.strip("[]").replace("'", "").split(", ")) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}, told
     assert left == "0" and not (tmp_path / ".ray").exists()

@@ -1,7 +1,7 @@
 """Write down runs, artifacts, rounds and models: the dimensions that facts point at."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,21 @@ def finish_flow_run(wh: Warehouse, flow_run_id: str, status: str, error: str) ->
     if row is not None:
         finish_run(wh, int(row[0]), status, error)
     return row is not None
+
+
+def ended_flow_runs(wh: Warehouse, flow_run_ids: Sequence[str]) -> dict[str, tuple[str, str | None]]:
+    """Status and error of runs that have ended, by their Prefect flow runs; those that are not here are left out.
+
+    Args:
+        wh: The warehouse.
+        flow_run_ids: Prefect's ids.
+    """
+    named = (
+        "SELECT json_extract_string(facts, '$.flow_run_id') AS flow_run, status, error FROM runs "
+        "WHERE status <> 'running' AND list_contains(?, flow_run) ORDER BY run_id"
+    )
+    with wh.read() as con:
+        return {str(row[0]): (str(row[1]), row[2]) for row in con.execute(named, [list(flow_run_ids)]).fetchall()}
 
 
 def close_killed(wh: Warehouse) -> list[tuple[int, str]]:

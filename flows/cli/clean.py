@@ -28,6 +28,7 @@ def clean(
     existing(home)
     from flows.locks import run_lock
     from tasks.cleaning import unused
+    from tasks.ingest.wording import counted
     from tasks.leftovers import sized
     from tasks.where import Where
 
@@ -36,11 +37,11 @@ def clean(
         found = unused(where, keep)
         rows = found.by_step()
         if not rows:
-            say(f"Nothing to remove: {len(found.kept)} runs are kept, and every artifact is theirs.")
+            say(f"Nothing to remove: every artifact is of the {counted(len(found.kept), 'run')} kept.")
             return
         print_table(["what", "folders", "size"], [(step, count, sized(size)) for step, count, size in rows])
         total = sized(sum(size for _, _, size in rows))
-        if not yes and not typer.confirm(f"Remove {total}? {len(found.kept)} runs keep theirs."):
+        if not yes and not typer.confirm(f"Remove {total}? What {counted(len(found.kept), 'run')} came from stays."):
             raise typer.Exit(1)
         found.remove()
         say(f"Removed {total}.")

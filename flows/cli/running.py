@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.cancellation import CODES, KEPT
-from flows.cli.terminal import Stopped, quieten_logs, say, stoppable
+from flows.cli.terminal import Stopped, describe, quieten_logs, say, stoppable
 
 if TYPE_CHECKING:
     from flows.connection import Connection
@@ -58,19 +58,27 @@ def _run(load: Callable[[], Any], recipe: "Named", where: "Where") -> Any:
 
 
 def until_heard(connection: "Connection", flow: Callable[..., Any], recipe: "Named", where: "Where") -> Any:
-    """Run a flow and return its state; where the server stays away, say so and end this process.
+    """Run a flow and return its state; where the server is away, say so and end this process.
 
-    At an exit as usual, Prefect's threads would try for minutes more to hand over what nobody takes.
+    It is away when Prefect's client has tried for minutes, or for as long as whoever stopped the run waits. At an exit
+    as usual, Prefect's threads would try for minutes more to hand over what nobody takes.
     """
     from httpx import TransportError
 
+    from flows.parting import Parting, parted
+
+    def leave(told: str, code: int) -> None:
+        if parting.failure is not None:
+            say(f"remine: {describe(parting.failure)}")
+        unheard = f"The Prefect server at {connection.url} does not know how the run ended"
+        say(f"{told} {unheard}; `remine runs` does, and the next run tells it.")
+        connection.leave()
+        sys.stdout.flush()
+        os._exit(code)
+
+    parting = Parting(say, lambda stopped: leave(stopped, CODES[stopped]))
     try:
-        return flow(recipe, where, return_state=True)
+        with parted(parting):
+            return flow(recipe, where, return_state=True)
     except TransportError as error:
-        say(
-            f"remine: the Prefect server at {connection.url} has not answered for minutes ({error}) and does not know "
-            "how the run ended; `remine runs` does. What was finished is kept, and the same command goes on from there."
-        )
-    connection.leave()
-    sys.stdout.flush()
-    os._exit(1)
+        leave(f"remine: no answer from Prefect for minutes ({error}); {KEPT}", 1)
