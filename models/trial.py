@@ -14,7 +14,7 @@ P = TypeVar("P", bound=Plan)
 Item = TypeVar("Item")
 
 WARM = 16  # items before the clock runs: kernels are compiled and memory is taken at first use
-SHARE = 8  # a first look is at a batch this much smaller
+SHARES = (8, 4)  # first looks are at batches this much smaller
 
 
 def item_seconds(work: Callable[[list[Item]], int], items: list[Item], budget: float) -> tuple[float, float]:
@@ -42,8 +42,8 @@ def item_seconds(work: Callable[[list[Item]], int], items: list[Item], budget: f
 def step_seconds(model: Trainable, plan: P, descent: Callable[[P], Descend], budget: float) -> float:
     """Time an optimiser step; the model's weights are of no use afterwards.
 
-    Where whole batches would not fit into the budget, smaller ones stand for them: nearly all of a step's time
-    goes with its tokens.
+    Where whole batches would not fit into the budget, two smaller ones stand for them: a step takes what the optimiser
+    takes whatever the batch, and beside that, time goes with its lists.
 
     Args:
         model: Student or teacher.
@@ -51,8 +51,7 @@ def step_seconds(model: Trainable, plan: P, descent: Callable[[P], Descend], bud
         descent: Makes the part of a step that goes forward and backward, for a plan.
         budget: Seconds, about.
     """
-    small = replace(plan, batch=max(2, plan.batch // SHARE))
-    scale = max(1.0, plan.batch / small.batch)
+    looks = [replace(plan, batch=max(2, plan.batch // share)) for share in SHARES]
     with frozen(model.named_parameters(), plan.frozen), dropout_of(model.modules(), plan.dropout):
         optimizer = make_optimizer(model.named_parameters(), plan.lr, plan.weight_decay)
 
@@ -65,7 +64,19 @@ def step_seconds(model: Trainable, plan: P, descent: Callable[[P], Descend], bud
                 found.append(time.monotonic() - before)
             return median(found[1:])
 
-        of_small = timed(small, 0.0)
-        if 3 * of_small * scale > budget:
-            return of_small * scale
+        whole = extrapolated([(look.batch, timed(look, 0.0)) for look in looks], plan.batch)
+        if 3 * whole > budget:
+            return whole
         return timed(plan, budget / 2)
+
+
+def extrapolated(looks: list[tuple[int, float]], batch: int) -> float:
+    """Seconds of a batch by those of two smaller ones, `(lists, seconds)`: on a line through both.
+
+    A reading is never taken for more than proportional to its lists, nor for less than constant.
+    """
+    (few, of_few), (more, of_more) = looks
+    if more == few:
+        return max(of_few, of_more) * max(1.0, batch / few)
+    of_list = min(max(of_more - of_few, 0.0) / (more - few), of_more / more)
+    return of_more + of_list * max(0, batch - more)
