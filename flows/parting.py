@@ -75,13 +75,15 @@ _parting: ContextVar[Parting | None] = ContextVar("parting", default=None)
 @contextmanager
 def parted(parting: Parting) -> Iterator[None]:
     """Let the run in this block take leave by `parting`; whoever calls a flow without it waits as Prefect does."""
-    token, before = _parting.set(parting), signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    token = _parting.set(parting)
     try:
         yield
         parting.end()
     finally:
-        signal.signal(signal.SIGINT, before)
         _parting.reset(token)
+        for number, answer in before.items():
+            signal.signal(number, answer)
 
 
 def work_over(stopped: str = "", failure: Exception | None = None) -> None:

@@ -59,7 +59,7 @@ def test_a_server_that_was_told_ends_nothing(heard: Heard) -> None:
 @pytest.mark.parametrize(("number", "told"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
 def test_a_run_that_came_to_its_end_waits_until_a_signal(heard: Heard, number: int, told: str) -> None:
     """A signal there makes Prefect's client begin its minutes anew."""
-    made, before, failure = left(heard), signal.getsignal(signal.SIGINT), ValueError("what it failed with")
+    made, before, failure = left(heard), signal.getsignal(number), ValueError("what it failed with")
     with parted(made):
         work_over(failure=failure)
         work_over(TERMINATED)  # the first call counts
@@ -67,7 +67,7 @@ def test_a_run_that_came_to_its_end_waits_until_a_signal(heard: Heard, number: i
         assert heard.within(3 * SHORT) == ""
         os.kill(os.getpid(), number)
         assert heard.within(5) == f"left: {told}" and made.failure is failure
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
 
 
 def test_before_the_work_is_over_nothing_is_watched(heard: Heard) -> None:

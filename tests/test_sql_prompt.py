@@ -162,7 +162,9 @@ def test_ctrl_c_before_the_prompt_is_up_ends_nothing(home: Path, monkeypatch: py
         def __init__(self, *_: object, **__: object) -> None: ...
 
         def prompt(self) -> str:
-            asked.append(signal.getsignal(signal.SIGINT))
+            asked.append("prompt")
+            if len(asked) > 2:
+                raise EOFError
             os.kill(os.getpid(), signal.SIGINT)
             return ".help" if len(asked) == 1 else ".quit"
 

@@ -6,8 +6,6 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from flows.cli.completion import SqlCompleter
 from flows.cli.tables import names_and_rows
-from flows.cli.terminal import describe, drawn, say
+from flows.cli.terminal import answering, describe, drawn, say
 from warehouse.catalog import catalog, keywords
 from warehouse.connect import Warehouse
 from warehouse.queries import is_complete, select_arrow
@@ -59,7 +57,7 @@ def converse(warehouse: Warehouse) -> None:
         key_bindings=bindings(),
     )
     typer.echo(f"{warehouse.path}, read-only. .help says what can be typed, .tables what can be asked.")
-    with on_interrupt(signal.SIG_IGN):  # at the prompt Ctrl-C is a key; the moment before it is up is nobody's to end
+    with answering(signal.SIGINT, signal.SIG_IGN):  # at the prompt Ctrl-C is a key; a moment earlier, nothing
         while True:
             try:
                 text = session.prompt().strip()
@@ -73,20 +71,10 @@ def converse(warehouse: Warehouse) -> None:
                 attempt(warehouse, text)
 
 
-@contextmanager
-def on_interrupt(handler: Callable[..., Any] | signal.Handlers) -> Iterator[None]:
-    """While this is open, Ctrl-C does something else."""
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def attempt(warehouse: Warehouse, text: str) -> None:
     """Answer one question; whatever goes wrong is said, and the prompt goes on."""
     try:
-        with on_interrupt(signal.default_int_handler):
+        with answering(signal.SIGINT, signal.default_int_handler):
             if text.startswith("."):
                 command(warehouse, text)
             else:

@@ -68,6 +68,7 @@ def until_heard(connection: "Connection", flow: Callable[..., Any], recipe: "Nam
     from flows.parting import Parting, parted
 
     def leave(told: str, code: int) -> None:
+        """End this process with what it has to say; its threads are not waited for."""
         if parting.failure is not None:
             say(f"remine: {describe(parting.failure)}")
         unheard = f"The Prefect server at {connection.url} does not know how the run ended"

@@ -4,11 +4,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
-from typing import Literal
+from typing import Any, Literal
 
 CONTROL: dict[int, str] = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 CONTROL |= {ord("\n"): "⏎", ord("\t"): " ", ord("\r"): "␍"}
@@ -126,11 +126,18 @@ def stoppable() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Stopped
 
-    before = signal.signal(signal.SIGTERM, stop)
+    with answering(signal.SIGTERM, stop):
+        yield
+
+
+@contextmanager
+def answering(number: signal.Signals, handler: Callable[..., Any] | signal.Handlers) -> Iterator[None]:
+    """Answer a signal by this handler for the length of the block."""
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
 
 
 def prepare_logs() -> None:

@@ -5,9 +5,9 @@ import numpy.typing as npt
 import polars as pl
 
 from tasks.artifacts import Artifact
+from tasks.mine.mapped import products
 
 LEAST_DEVIATION = 1e-6  # below it, scores that differ only by rounding would be blown up to whole deviations
-CHUNK = 65_536
 
 
 def blended(frame: pl.DataFrame, weight: float) -> pl.Series:
@@ -70,11 +70,7 @@ def similarities(vectors: Artifact, corpus: Artifact, pairs: pl.DataFrame) -> pl
     passages = _rows(corpus, "passages", pairs["passage_hash"])
     of_queries = np.load(vectors.file("queries.npy"), mmap_mode="r")
     of_passages = np.load(vectors.file("passages.npy"), mmap_mode="r")
-    found = np.empty(pairs.height, np.float32)
-    for first in range(0, pairs.height, CHUNK):
-        part = slice(first, first + CHUNK)
-        found[part] = np.einsum("nd,nd->n", of_queries[queries[part]], of_passages[passages[part]])
-    return pl.Series("similarity", found)
+    return pl.Series("similarity", products((of_queries, queries), (of_passages, passages)))
 
 
 def _rows(corpus: Artifact, name: str, hashes: pl.Series) -> npt.NDArray[np.int64]:
