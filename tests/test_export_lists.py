@@ -64,6 +64,16 @@ def test_approved_passages_are_never_negatives_unless_asked_for(home: Where) -> 
     assert pl.read_parquet(path).filter(query="apple")["negative_1"].to_list() == [approved]
 
 
+def test_what_is_written_is_the_logit_or_the_judgement_that_training_reads(home: Where) -> None:
+    """A blended teacher's own logits teach another trainer what the student here was never trained towards."""
+    raw = pl.read_parquet(written(home, "sentence-transformers"))
+    path = home.home / "judged.parquet"
+    export_lists(home, Lists(1, "sentence-transformers", None, 1, scores="judgement"), path)
+    judged = pl.read_parquet(path)
+    assert judged.drop("label").equals(raw.drop("label"))
+    assert judged["label"].to_list() == [[2 * score for score in label] for label in raw["label"]]
+
+
 def test_a_list_that_is_too_short_is_left_out_and_counted(home: Where) -> None:
     """Pitfall 31: a short list filled up with whatever is at hand."""
     made = export_lists(home, Lists(1, "sentence-transformers", None, 2), home.home / "two.parquet")

@@ -2,8 +2,8 @@
 
 python benchmarks/sides/plain.py ARM HOME OUT --steps N
 
-The distilled arms learn from the lists of the arm `keep`, with the same teacher's logits, from the warm student; the
-contrastive one mines with `mine_hard_negatives` and learns from the base, warm-up included.
+The distilled arms learn from the lists of the arm `keep`, from the warm student, towards what our arms are trained towards:
+the same teacher's judgement, blended where theirs is; `-raw`: its own logits. The contrastive one mines with `mine_hard_negatives` and learns from the base, warm-up included.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -26,17 +26,20 @@ class Arm:
         start: base or warm.
         loss: mnrl, margin_mse or kl.
         steps: At full budget: those of a round, and of the warm-up before it where it starts from the base.
+        scores: What a distilled arm is taught: `lists export` says what each is.
     """
 
     start: str
     loss: str
     steps: int
+    scores: Literal["logit", "judgement"] = "judgement"
 
 
 PLAIN = {
     "plain-mnrl": Arm("base", "mnrl", 200),
     "plain-margin-mse": Arm("warm", "margin_mse", 100),
     "plain-kl": Arm("warm", "kl", 100),
+    "plain-kl-raw": Arm("warm", "kl", 100, "logit"),
 }
 
 
@@ -54,7 +57,7 @@ def main() -> None:
 
     arm, runtime = PLAIN[options.arm], configure()
     model = SentenceTransformer(str(start_of(arm, options.home)), device=runtime.device)
-    columns = mined(model, options.home) if arm.loss == "mnrl" else distilled(options.home)
+    columns = mined(model, options.home) if arm.loss == "mnrl" else distilled(options.home, arm)
     trained(model, loss_of(arm, model), columns, options.steps, arm, runtime.device)
     model.save_pretrained(str(options.out))
 
@@ -75,8 +78,8 @@ def _is_warm(about: Path) -> bool:
     return bool(json.loads(about.read_text())["settings"]["steps"] == min(steps))
 
 
-def distilled(home: Path) -> dict[str, list[Any]]:
-    """The lists of the arm `keep` with the teacher's logits: query, positive, negatives, label."""
+def distilled(home: Path, arm: Arm) -> dict[str, list[Any]]:
+    """The lists of the arm `keep` with the teacher's scores: query, positive, negatives, label."""
     from tasks.lists.exporting import Lists, export_lists
     from tasks.where import Where
     from warehouse.connect import Warehouse
@@ -87,7 +90,8 @@ def distilled(home: Path) -> dict[str, list[Any]]:
         raise SystemExit("the arm `keep` has not been run: its lists are what the plain arms learn from")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "lists.parquet"
-        export_lists(Where(home=home), Lists(found[0], "sentence-transformers", None, LENGTH - 1, True), path)
+        wanted = Lists(found[0], "sentence-transformers", None, LENGTH - 1, True, arm.scores)
+        export_lists(Where(home=home), wanted, path)
         return pl.read_parquet(path).to_dict(as_series=False)
 
 

@@ -13,6 +13,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Out = Literal["sentence-transformers", "flagembedding", "colbert", "tevatron", "trec"]
 In = Literal["sentence-transformers", "flagembedding", "colbert", "trec"]
+Scores = Literal["logit", "judgement"]
 
 
 @app.callback()
@@ -36,13 +37,19 @@ def export_(
         bool,
         typer.Option("--with-approved", help="Passages that the teacher approves stay in; for distillation alone."),
     ] = False,
+    scores: Annotated[
+        Scores,
+        typer.Option("--scores", help="logit: the teacher's own. judgement: what the student is trained towards."),
+    ] = "logit",
     home: Home = HERE,
 ) -> None:
-    """Write a round's lists with the teacher's logits.
+    """Write a round's lists with the teacher's scores.
 
     sentence-transformers: Parquet for MarginMSELoss and DistillKLDivLoss. flagembedding (which reads only names that
     end in .jsonl or .json), tevatron: JSON lines. colbert: n-way examples, queries and collection. trec: a run of
     everything that the teacher scored.
+
+    A teacher that is blended with the student knows less alone than both together: export its judgement then.
 
     **Example:** `remine lists export 3 --format flagembedding --out lists.jsonl`
     """
@@ -50,7 +57,8 @@ def export_(
     from tasks.lists.exporting import Lists, export_lists
     from tasks.where import Where
 
-    made = export_lists(Where(home=home.resolve()), Lists(run, format, number, negatives, with_approved), out)
+    wanted = Lists(run, format, number, negatives, with_approved, scores)
+    made = export_lists(Where(home=home.resolve()), wanted, out)
     left = f"; {made.left_out:,} queries have too few negatives and are left out" if made.left_out else ""
     say(f"Wrote {out}: {made.lists:,} lists of run {run}, round {made.number}{left}.")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -25,6 +26,7 @@ class Lists:
         number: The round; None: the last one.
         negatives: Negatives per list; 0: all there are.
         with_approved: Candidates that the teacher approves of are among the negatives.
+        scores: The teacher's raw logits, or what the student is trained towards: blended where the recipe blends.
     """
 
     run: int
@@ -32,6 +34,7 @@ class Lists:
     number: int | None = None
     negatives: int = 7
     with_approved: bool = False
+    scores: Literal["logit", "judgement"] = "logit"
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def export_lists(where: Where, wanted: Lists, path: Path) -> Written:
             "not come as far as denoising"
         )
     _check_scored(rows, wanted.run, number)
-    lists = listings(rows, wanted.with_approved)
+    lists = listings(rows.with_columns(logit=wanted.scores), wanted.with_approved)
     files, count = WRITERS[wanted.format](lists, wanted.negatives)
     if not count:
         raise LookupError(f"no query of round {number} has a positive and {wanted.negatives or 'any'} negatives")

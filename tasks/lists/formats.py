@@ -1,6 +1,6 @@
 """How other trainers want their lists: one function per format, each from listings to bytes.
 
-Scores are the teacher's raw logits. A list that a format cannot hold is left out and counted.
+Scores are logits: the teacher's own, or the judgement that training reads. A list that a format cannot hold is left out and counted.
 """
 
 import io

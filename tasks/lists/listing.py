@@ -8,7 +8,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage of a list: its id, its text as the models see it, and the teacher's raw logit."""
+    """A passage of a list: its id, its text as the models see it, and its score on the logit scale."""
 
     id: str
     text: str
