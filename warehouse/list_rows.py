@@ -18,8 +18,8 @@ WITH listed AS (
     FROM candidate_facts
     WHERE run = $run AND round = $round AND verdict <> 'positive'
 )
-SELECT qi.external_id AS query_id, q.text AS query, pi.external_id AS passage_id, p.text AS passage, f.logit, f.judgement,
-    f.verdict, f.weight > 0 AS listed
+SELECT qi.external_id AS query_id, q.text AS query, pi.external_id AS passage_id, p.text AS passage, f.logit,
+    f.judgement, f.verdict, f.weight > 0 AS listed
 FROM listed AS f
 JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
@@ -33,8 +33,8 @@ KINDS = {"query": ("queries", "query_key"), "passage": ("passages", "passage_key
 def list_rows(wh: Warehouse, run: int, number: int) -> pl.DataFrame:
     """Every pair of a denoised round, by query, positives first, then by the student's rank.
 
-    Columns: query_id, query, passage_id, passage, logit and judgement (null where not scored), verdict, listed (training
-    reads it).
+    Columns: query_id, query, passage_id, passage, logit and judgement (null where not scored), verdict, listed
+    (training reads it).
     """
     with wh.read() as con:
         frame: pl.DataFrame = con.sql(PAIRS, params={"run": run, "round": number}).pl()

@@ -2,8 +2,9 @@
 
 python benchmarks/sides/plain.py ARM HOME OUT --steps N
 
-The distilled arms learn from the lists of the arm `keep`, from the warm student, towards what our arms are trained towards:
-the same teacher's judgement, blended where theirs is; `-raw`: its own logits. The contrastive one mines with `mine_hard_negatives` and learns from the base, warm-up included.
+The distilled arms learn from the lists of the arm `keep`, from the warm student, towards what our arms are trained
+towards: the same teacher's judgement, blended where theirs is; `-raw`: its own logits. The contrastive one mines with
+`mine_hard_negatives` and learns from the base, warm-up included.
 """
 
 import argparse

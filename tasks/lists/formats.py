@@ -1,6 +1,7 @@
 """How other trainers want their lists: one function per format, each from listings to bytes.
 
-Scores are logits: the teacher's own, or the judgement that training reads. A list that a format cannot hold is left out and counted.
+Scores are logits: the teacher's own, or the judgement that training reads. A list that a format cannot
+hold is left out and counted.
 """
 
 import io
