@@ -84,10 +84,10 @@ def _texts(folder: Path, name: str, texts: list[str]) -> Any:
     """Write texts with their ids as the ingest step does; returns their hashes."""
     hashes = np.array([text_hash(text) for text in texts])
     split = {"split": pl.lit("train")} if name == "queries" else {}
-    title = {"title": pl.lit("")} if name == "passages" else {}
+    whole = {"title": pl.lit(""), "document": pl.lit("")} if name == "passages" else {}
     pl.DataFrame({"hash": hashes, "text": texts}).with_columns(**split).write_parquet(folder / f"{name}.parquet")
     ids = pl.DataFrame({"external_id": [f"{name[0]}{number}" for number in range(len(texts))], "hash": hashes})
-    ids.with_columns(**split, **title).write_parquet(folder / f"{IDS[name]}.parquet")
+    ids.with_columns(**split, **whole).write_parquet(folder / f"{IDS[name]}.parquet")
     return hashes
 
 
