@@ -1,7 +1,7 @@
 """Which candidates are right after all? Judges and policies on a set whose labels are complete.
 
 python benchmarks/denoising.py FOLDER [--home FOLDER/../denoising] [--student NAME] [--warmup 200] [--teach 250]
-    [--lr 5e-5] [--random-share 0.7] [--depth 30] [--seed 0] [--arms NAME …] [--budget 0]
+    [--lr 5e-5] [--random-share 0.7] [--start warm] [--depth 30] [--seed 0] [--arms NAME …] [--budget 0]
 
 FOLDER is a BEIR folder with complete train labels. One per train query is shown to the trainer, the rest are hidden:
 the truth. Arms: `similarity` (the warm student alone: cosine, rank, perc_pos), `sparse` (a cross-fitted teacher taught
@@ -172,12 +172,13 @@ def main() -> None:
     parser.add_argument("--teach", type=int, default=250)
     parser.add_argument("--lr", type=float, default=5e-5, help="of the teacher")
     parser.add_argument("--random-share", type=float, default=0.7, help="of the teacher's negatives")
+    parser.add_argument("--start", default="warm", help="what the teacher learns from: warm, or a cross-encoder")
     parser.add_argument("--depth", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--budget", type=float, default=0.0)
     options = parser.parse_args()
-    taught = (options.teach, options.lr, options.random_share)
+    taught = (options.teach, options.lr, options.random_share, options.start)
     sizes = Sizes(options.warmup, *taught, options.depth, options.seed)
     home = options.home or options.folder.parent / f"{options.folder.name}-denoising"
     settings = json.dumps({"student": options.student, "folder": str(options.folder.resolve()), **asdict(sizes)})

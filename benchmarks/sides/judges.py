@@ -38,12 +38,13 @@ BLENDS = [0.25, 0.5, 0.75, 1.0]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long students and teachers are trained and how, and how many candidates are judged."""
+    """How long students and teachers are trained, from what and how, and how many candidates are judged."""
 
     warmup: int
     teach: int
     lr: float
     random_share: float
+    start: str
     depth: int
     seed: int
 
@@ -85,7 +86,7 @@ class Bench:
         vectors, ranked, mined = self.ground(corpus)
         lectern = Lectern(corpus=corpus, warm=self.warm, mined=mined, ranked=ranked)
         sizes = self.sizes
-        how = {"steps": sizes.teach, "lr": sizes.lr, "random_share": sizes.random_share}
+        how = {"steps": sizes.teach, "lr": sizes.lr, "random_share": sizes.random_share, "start": sizes.start}
         settings = Teach(**how, frozen=["word_embeddings"])
         teacher = taught_teacher(teach_folds(self.where, lectern, settings, self.sizes.seed, MEASURE))
         of_dev = self._scored(corpus, ranked, teacher)
