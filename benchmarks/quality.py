@@ -28,17 +28,20 @@ from warehouse.lookup import latest_run
 
 ROOT = Path(__file__).parents[1]
 MEASURE = "nDCG@10"
-CONTRASTIVE, KL, MIXED, HALF = (
+CONTRASTIVE, KL, MIXED, HALF, EVEN = (
     'training.objectives=[{name="contrastive"}]',
     'training.objectives=[{name="kl"}]',
     'training.objectives=[{name="kl"}, {name="contrastive", weight=0.2}]',
     'training.objectives=[{name="contrastive"}, {name="kl", weight=0.5}]',
+    'training.objectives=[{name="contrastive"}, {name="kl"}]',
 )
 UNTAUGHT = "teach.steps=1"  # another window has other lists, and so a teacher of its own; `keep` never asks it
 ARMS = {
     "keep": ("denoising.policy=keep", CONTRASTIVE),
     "soften-mixed": ("denoising.policy=soften", MIXED),
     "soften-half": ("denoising.policy=soften", HALF),
+    "soften-even": ("denoising.policy=soften", EVEN),
+    "soften-contrastive": ("denoising.policy=soften", CONTRASTIVE),
     "soften-kl": ("denoising.policy=soften", KL),
     "promote": ("denoising.policy=promote_all", "denoising.approve=0.8", "training.positives=3", HALF),
     "margin": ("denoising.policy=margin", CONTRASTIVE),
