@@ -100,6 +100,7 @@ class Bench:
     home: Path
     recipe: Path
     folder: Path
+    seed: int
     seconds: dict[str, tuple[float, float]] = field(default_factory=dict)  # arm → seconds, peak GiB
 
     @property
@@ -131,7 +132,8 @@ class Bench:
         side = str(ROOT / "benchmarks" / "sides" / "plain.py")
         student = self.home / "plain" / arm
         if arm not in self.seconds:
-            self.run(arm, [sys.executable, side, arm, str(self.home), str(student), "--steps", str(steps)])
+            sized = ["--steps", str(steps), "--seed", str(self.seed)]
+            self.run(arm, [sys.executable, side, arm, str(self.home), str(student), *sized])
         source = ["evaluate", str(self.folder), "--models", str(student), "--set=source.labels=test"]
         if f"{arm} measured" not in self.seconds:
             self.run(f"{arm} measured", [sys.executable, "-m", "flows.cli.main", *source, "--home", str(self.home)])
@@ -171,7 +173,8 @@ def prepared(options: argparse.Namespace) -> Bench:
     recipe.write_text(RECIPE.format(**told), "utf-8")
     known = options.home / "seconds.json"
     seconds = json.loads(known.read_text()) if known.exists() else {}
-    return Bench(options.home.resolve(), recipe, folder, {arm: tuple(each) for arm, each in seconds.items()})
+    spent = {arm: tuple(each) for arm, each in seconds.items()}
+    return Bench(options.home.resolve(), recipe, folder, options.seed, spent)
 
 
 def tabulated(bench: Bench) -> pl.DataFrame:

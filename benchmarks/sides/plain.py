@@ -1,6 +1,6 @@
 """The plain arms of `benchmarks/quality.py`: sentence-transformers' own trainer and losses, in bf16.
 
-python benchmarks/sides/plain.py ARM HOME OUT --steps N
+python benchmarks/sides/plain.py ARM HOME OUT --steps N [--seed 0]
 
 The distilled arms learn from the lists of the arm `keep`, from the warm student, towards what our arms are trained
 towards: the same teacher's judgement, blended where theirs is; `-raw`: its own logits. The contrastive one mines with
@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("home", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     from sentence_transformers import SentenceTransformer
 
@@ -59,7 +60,7 @@ def main() -> None:
     arm, runtime = PLAIN[options.arm], configure()
     model = SentenceTransformer(str(start_of(arm, options.home)), device=runtime.device)
     columns = mined(model, options.home) if arm.loss == "mnrl" else distilled(options.home, arm)
-    trained(model, loss_of(arm, model), columns, options.steps, arm, runtime.device)
+    trained(model, loss_of(arm, model), columns, options, arm, runtime.device)
     model.save_pretrained(str(options.out))
 
 
@@ -135,7 +136,9 @@ def loss_of(arm: Arm, model: Any) -> Any:
     return losses.MarginMSELoss(model, similarity_fct=lambda a, b: 20.0 * pairwise_cos_sim(a, b))
 
 
-def trained(model: Any, loss: Any, columns: dict[str, list[Any]], steps: int, arm: Arm, device: str) -> None:
+def trained(
+    model: Any, loss: Any, columns: dict[str, list[Any]], options: argparse.Namespace, arm: Arm, device: str
+) -> None:
     """Train in bf16, at the learning rate of our arms."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
@@ -144,17 +147,17 @@ def trained(model: Any, loss: Any, columns: dict[str, list[Any]], steps: int, ar
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=folder,
-            max_steps=steps,
+            max_steps=options.steps,
             per_device_train_batch_size=BATCH if arm.start == "warm" else 2 * BATCH,
             learning_rate=1e-4,
-            warmup_steps=max(1, steps // 10),
+            warmup_steps=max(1, options.steps // 10),
             bf16=True,
             use_cpu=device == "cpu",
             batch_sampler=BatchSamplers.NO_DUPLICATES,
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
-            seed=0,
+            seed=options.seed,
         )
         data = Dataset.from_dict(columns)
         SentenceTransformerTrainer(model=model, args=arguments, train_dataset=data, loss=loss).train()
