@@ -4,7 +4,7 @@ import logging
 from typing import Any
 from uuid import UUID
 
-from tasks.progress import asked_once
+from tasks.progress import ask_once
 from tasks.record import warehouse_of
 from tasks.run import flow_run_id
 from tasks.where import Where
@@ -53,8 +53,7 @@ def close_gone(where: Where) -> None:
     if flow_run_id() is None:  # outside of Prefect there is no server, and asking for one would start one
         return
     try:
-        with asked_once():
-            _tell_missed(warehouse)
+        ask_once(lambda: _tell_missed(warehouse))
     except Exception as error:
         log.info("the server does not take the ends of earlier runs: %s", error)
 

@@ -26,6 +26,8 @@ QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+    # Longer than the 25 seconds for which Prefect's client keeps a connection: who closes it is never the server.
+    "PREFECT_SERVER_API_KEEPALIVE_TIMEOUT": "60",
 }
 
 

@@ -5,11 +5,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeVar
 from uuid import UUID
 
 from tqdm import tqdm
 
 Tick = Callable[[int], None]
+Answer = TypeVar("Answer")
 SHOWN_EVERY = 5.0  # seconds between two updates of the Prefect artifact
 ANSWER = 5.0  # seconds that a step waits for a server that takes the question and says nothing …
 UNHEARD = 60.0  # … and works before it asks again
@@ -66,28 +68,46 @@ class _Artifact:
             self._show(100.0 * done / self.total)
 
     def _show(self, percent: float) -> None:
-        from prefect.artifacts import create_progress_artifact, update_progress_artifact
         from prefect.context import TaskRunContext
 
         if TaskRunContext.get() is None:
             return
         try:
-            with asked_once():
-                if self.id is None:
-                    made = create_progress_artifact(min(percent, 100.0), description=f"{self.label} ({self.unit})")
-                    self.id = made if isinstance(made, UUID) else None
-                else:
-                    update_progress_artifact(self.id, progress=min(percent, 100.0))
+            ask_once(lambda: self._tell(min(percent, 100.0)))
             self.heard = True
         except Exception as error:  # a server that is away must not cost computed work
             if self.heard:
                 log.warning("progress of %s could not be shown: %s", self.label, error)
             self.heard = False
 
+    def _tell(self, percent: float) -> None:
+        from prefect.artifacts import create_progress_artifact, update_progress_artifact
+
+        if self.id is None:
+            made = create_progress_artifact(percent, description=f"{self.label} ({self.unit})")
+            self.id = made if isinstance(made, UUID) else None
+        else:
+            update_progress_artifact(self.id, progress=percent)
+
+
+def ask_once(ask: Callable[[], Answer]) -> Answer:
+    """Ask the Prefect server once and for seconds: for what is shown, no step waits until a server is back.
+
+    A server closes connections that were quiet for seconds, which Prefect's client keeps for longer: a question that
+    meets the closing is dropped unread, and is asked again on a connection of its own.
+    """
+    from httpx import ReadError, RemoteProtocolError, WriteError
+
+    with _brief():
+        try:
+            return ask()
+        except (ReadError, RemoteProtocolError, WriteError):
+            return ask()
+
 
 @contextmanager
-def asked_once() -> Iterator[None]:
-    """Ask the Prefect server once and for seconds: for what is shown, no step waits until a server is back."""
+def _brief() -> Iterator[None]:
+    """No repeats by Prefect's client, and seconds for an answer."""
     from prefect.context import SyncClientContext
     from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 

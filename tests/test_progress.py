@@ -2,8 +2,11 @@
 
 import logging
 import socket
+import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -66,10 +69,45 @@ def test_a_server_that_says_nothing_is_waited_for_seconds(monkeypatch: pytest.Mo
         SyncClientContext() as made,
     ):
         patience, begun = made.client._client.timeout, time.monotonic()
-        with progress.asked_once(), pytest.raises(ReadTimeout):
-            prefect.artifacts.update_progress_artifact(uuid4(), 50.0)
+        with pytest.raises(ReadTimeout):
+            progress.ask_once(lambda: prefect.artifacts.update_progress_artifact(uuid4(), 50.0))
         assert 0.3 <= time.monotonic() - begun < 10
         assert made.client._client.timeout == patience and (patience.read or 0) > 10
+
+
+@pytest.fixture
+def closing() -> Iterator[tuple[str, list[int]]]:
+    """A server that answers one question a connection and closes it at the next, unread; and the questions answered."""
+    answered: list[int] = []
+    reply = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n[]"
+
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError):  # the listener is closed at the end
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    answered.append(1)
+                    connection.sendall(reply)
+                    connection.recv(65536)
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        Thread(target=serve, args=(listener,), daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/api", answered
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_question_that_meets_the_closing_of_its_connection_is_asked_again(closing: tuple[str, list[int]]) -> None:
+    """Servers close what was quiet for five seconds, and progress is shown every five: a bar stood still."""
+    url, answered = closing
+    with (
+        temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED: False}),
+        SyncClientContext() as made,
+    ):
+        for number in (1, 2, 3):
+            progress.ask_once(lambda: made.client.request("GET", "/hello"))
+            assert len(answered) == number
 
 
 def test_after_no_answer_work_goes_on_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,21 +59,23 @@ def leave(recipe: str, verdict: str, texts: "Mapping[str, str]", tables: "Sequen
     from prefect.artifacts import create_markdown_artifact, create_table_artifact
     from prefect.context import TaskRunContext
 
-    from tasks.progress import asked_once
+    from tasks.progress import ask_once
     from tasks.report.tables import as_records
+
+    def put() -> None:
+        for title, text in texts.items():
+            if text:
+                about = verdict if title == "summary" else title
+                create_markdown_artifact(text, key=_key(f"{recipe} {title}"), description=about)
+        for table in tables:
+            if table.rows:
+                key = _key(f"{recipe} {table.title}")
+                create_table_artifact(as_records(table), key=key, description=table.title)
 
     if TaskRunContext.get() is None:
         return
     try:
-        with asked_once():
-            for title, text in texts.items():
-                if text:
-                    about = verdict if title == "summary" else title
-                    create_markdown_artifact(text, key=_key(f"{recipe} {title}"), description=about)
-            for table in tables:
-                if table.rows:
-                    key = _key(f"{recipe} {table.title}")
-                    create_table_artifact(as_records(table), key=key, description=table.title)
+        ask_once(put)
     except Exception as error:
         log.warning("the summary could not be left on the Prefect server: %s", error)
 
