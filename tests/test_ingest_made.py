@@ -15,7 +15,7 @@ from tasks.ingest.settings import Chunk, Made, Source
 
 BARE = {
     "a": ("Cats", "Cats sleep all day. They eat fish at night. Then they hunt."),
-    "b": ("Dogs", "Dogs bark. They fetch sticks and guard the barn all night."),
+    "b": ("Dogs", "Dogs bark loudly. They fetch sticks and guard the barn all night."),
     "c": ("", "Too short."),
     "d": ("Sea", "The sea is wide and deep and blue and cold"),
     "e": ("Ships", "Ships cross the sea. Sailors eat fish every day."),
@@ -29,7 +29,7 @@ QUERIES = {
 }
 CLOZE = {
     "Cats sleep all day.": "They eat fish at night. Then they hunt.",
-    "Dogs bark.": "They fetch sticks and guard the barn all night.",
+    "Dogs bark loudly.": "They fetch sticks and guard the barn all night.",
     "The sea is wide and": "deep and blue and cold",
     "Ships cross the sea.": "Sailors eat fish every day.",
     "Trees grow slowly.": "Some of them are very old.",
@@ -68,6 +68,20 @@ def test_halves_are_cut_where_a_sentence_ends_and_the_shorter_asks() -> None:
     assert halves("Too short to cut.") is None
 
 
+def test_what_ends_with_a_period_and_is_no_sentence_asks_for_nothing() -> None:
+    """Of 10,585 shell commands, 2,393 were asked for by "find ." alone, as one query with so many positives."""
+    assert halves("find . -type f -name x") == ("f -name x", "find . -type")
+    assert halves("St. Louis lies on the western bank of a long river") == (
+        "St. Louis lies on the",
+        "western bank of a long river",
+    )
+    assert halves("The long western bank belongs to the city of St. Louis") == (
+        "to the city of St. Louis",
+        "The long western bank belongs",
+    )
+    assert halves("一二三四。五六七八九。") == ("一二三四。", "五六七八九。")
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"), [("cloze", CLOZE), ("title", {title: text for title, text in BARE.values() if title})]
 )
@@ -103,7 +117,7 @@ def test_made_queries_measure_nothing_where_labels_were_given(tmp_path: Path) ->
 def test_parts_of_cut_documents_make_queries_of_their_own(tmp_path: Path) -> None:
     source = Source(path=str(bare(tmp_path / "beir")), pairs="cloze", chunk=Chunk(tokens=9, overlap=0), dev_share=0.5)
     corpus = make_corpus(tmp_path / "artifacts", source)
-    assert asked(corpus)["Dogs bark."][0] == "They fetch sticks and guard the"
+    assert asked(corpus)["Dogs bark loudly."][0] == "They fetch sticks and guard"
     assert read_judged(corpus).passages == len(BARE)
 
 

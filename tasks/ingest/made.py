@@ -59,12 +59,18 @@ def made_judgements(made: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def halves(text: str) -> tuple[str, str] | None:
-    """Cut a text in two at the end of a sentence, or else of a word: the shorter half first; None: it is too short."""
+    """Cut a text in two at the end of a sentence, or else of a word: the shorter half first; None: it is too short.
+
+    Either half has some tokens: "St." is the end of no sentence, and asks for nothing.
+    """
     tokens = [found.end() for found in TOKEN.finditer(text)]
     if len(tokens) < SHORTEST:
         return None
+    least = SHORTEST // 2
+    first, last = tokens[least - 1], tokens[-least - 1]  # where the first half may end, at the earliest and the latest
     middle = len(text) / 2
-    ends = [found.end() for found in END.finditer(text) if found.end() < len(text)] or tokens[:-1]
+    ends = [found.end() for found in END.finditer(text) if first <= found.start() + 1 <= last]
+    ends = ends or [end for end in tokens if first <= end <= last]
     at = min(ends, key=lambda end: abs(end - middle))
     first, second = text[:at].strip(), text[at:].strip()
     return (first, second) if len(first) <= len(second) else (second, first)
