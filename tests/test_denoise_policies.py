@@ -37,7 +37,9 @@ def judged(
     rows = []
     for query, (positives, candidates) in queries.items():
         rows += [(query, 100 + n, True, None, 1, "labelled", value) for n, value in enumerate(positives)]
-        rows += [(query, n, False, n + 1, *said.get((query, n), (None, None)), value) for n, value in enumerate(candidates)]
+        rows += [
+            (query, n, False, n + 1, *said.get((query, n), (None, None)), value) for n, value in enumerate(candidates)
+        ]
     schema = {
         "query_hash": pl.Int64, "passage_hash": pl.Int64, "labelled": pl.Boolean, "rank": pl.Int32,
         "grade": pl.Int32, "by": pl.String, "logit": pl.Float32,
@@ -91,7 +93,7 @@ def test_promote_passes_over_what_people_found_not_relevant() -> None:
 
 @pytest.mark.parametrize("policy", READ)
 def test_a_list_without_a_positive_is_used_for_nothing_whatever_the_policy(policy: Any) -> None:
-    """`promote_all` on a query that nobody labelled: its negatives stood with weight 1 where nothing learns from them."""
+    """`promote_all` left the negatives of an unlabelled query at weight 1, where nothing learns from them."""
     found = judged(Denoising(policy=policy), {1: ([], [-1.0, -5.0]), 2: ([2.0], [-1.0, -5.0])})
     assert found["weight"].to_list()[:2] == [0.0, 0.0] and found["weight"][3] == 1.0
     unused = found["reason"].str.ends_with("used for nothing: this query has no positive to learn from")

@@ -9,6 +9,7 @@ import pytest
 from tasks.artifacts import Artifact
 from tasks.documents import known_passages
 from tasks.evaluate.tables import read_judged
+from tasks.ingest.complaints import CorpusError
 from tasks.ingest.corpus import make_corpus
 from tasks.ingest.made import halves
 from tasks.ingest.settings import Chunk, Made, Source
@@ -98,6 +99,16 @@ def test_a_bare_corpus_makes_its_own_queries(tmp_path: Path, kind: Made, expecte
     assert read_judged(corpus).passages == len(BARE)
     known = known_passages(corpus)
     assert known.group_by("query_hash").len()["len"].to_list() == [2] * len(expected)
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("cloze", "8 words to cut in two"), ("title", "a title and a text")])
+def test_a_corpus_that_makes_no_pair_says_what_it_lacks(tmp_path: Path, kind: Made, needed: str) -> None:
+    """ "No label with a grade above 0" sent people to look at labels that they never meant to have."""
+    (tmp_path / "beir").mkdir()
+    rows = [json.dumps({"_id": f"p{number}", "text": f"number {number}"}) for number in range(3)]
+    (tmp_path / "beir" / "corpus.jsonl").write_text("\n".join(rows))
+    with pytest.raises(CorpusError, match=rf"pairs = '{kind}' makes no pair: none of 3 texts has {needed}"):
+        make_corpus(tmp_path / "artifacts", Source(path=str(tmp_path / "beir"), pairs=kind))
 
 
 def test_made_queries_measure_nothing_where_labels_were_given(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import re
 import polars as pl
 
 from tasks.ingest.chunks import TOKEN
+from tasks.ingest.complaints import CorpusError
 from tasks.ingest.pairs import made_id
 from tasks.ingest.settings import Made
 
 SHORTEST = 8  # tokens of a text that is cut in two
+NEEDED = {"cloze": f"{SHORTEST} words to cut in two", "title": "a title and a text beside it"}
 END = re.compile(r"[.!?]\s+|[。！？]")
 
 
@@ -26,6 +28,9 @@ def make_pairs(parts: pl.DataFrame, kind: Made) -> pl.DataFrame:
 
     Returns:
         `query_id, query`, and of the answer `external_id, title, text, document, document_hash, file, line`.
+
+    Raises:
+        CorpusError: No part has both.
     """
     rows = []
     wanted = ("external_id", "title", "text", "document", "document_hash", "file", "line")
@@ -35,6 +40,11 @@ def make_pairs(parts: pl.DataFrame, kind: Made) -> pl.DataFrame:
             query, rest = pair
             own = (made_id("q", query), query, f"{name}#{kind}", "", rest)
             rows.append((*own, document, document_hash, file, line))
+    if not rows:
+        raise CorpusError(
+            f"source.pairs = {kind!r} makes no pair: none of {parts.height:,} texts has {NEEDED[kind]}; "
+            "there would be no query to learn from"
+        )
     schema = dict.fromkeys(("query_id", "query", "external_id", "title", "text"), pl.String)
     of_document = {"document": pl.String, "document_hash": pl.Int64, "file": pl.String, "line": pl.Int64}
     return pl.DataFrame(rows, schema={**schema, **of_document}, orient="row")
