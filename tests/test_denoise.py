@@ -140,7 +140,9 @@ def test_a_judged_irrelevant_passage_is_a_negative_although_the_teacher_likes_it
 
 def test_thresholds_on_the_wrong_scale_or_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(ValidationError, match=r"drop_below 0\.6 is above approve 0\.5"):
-        Denoising(drop_below=0.6)
+        Denoising(policy="drop", drop_below=0.6)
+    with pytest.raises(ValidationError, match=r"promote_above 0\.9 is below approve 0\.95"):
+        Denoising(policy="promote", approve=0.95)
     with pytest.raises(ValidationError):
         Denoising(approve=3.0)
     with pytest.raises(ValidationError):

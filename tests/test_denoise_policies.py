@@ -1,6 +1,7 @@
 """The policies that make positives, or read their threshold off them."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,22 @@ def logit(probability: float) -> float:
     return math.log(probability / (1 - probability))
 
 
-def judged(settings: Denoising, queries: dict[int, tuple[list[float], list[float | None]]], **changes: Any) -> Any:
-    """Judge candidates of queries: the logits of its positives, then those of its candidates in rank order."""
+def judged(
+    settings: Denoising,
+    queries: dict[int, tuple[list[float], list[float | None]]],
+    said: Mapping[tuple[int, int], tuple[int, str]] = {},
+    **changes: Any,
+) -> Any:
+    """Judge candidates of queries: the logits of its positives, then those of its candidates in rank order.
+
+    `said` holds grades of candidates and who gave them, by query and place.
+    """
     rows = []
     for query, (positives, candidates) in queries.items():
         rows += [(query, 100 + n, True, None, 1, "labelled", value) for n, value in enumerate(positives)]
-        rows += [(query, n, False, n + 1, None, None, value) for n, value in enumerate(candidates)]
+        rows += [
+            (query, n, False, n + 1, *said.get((query, n), (None, None)), value) for n, value in enumerate(candidates)
+        ]
     schema = {
         "query_hash": pl.Int64, "passage_hash": pl.Int64, "labelled": pl.Boolean, "rank": pl.Int32,
         "grade": pl.Int32, "by": pl.String, "logit": pl.Float32,
@@ -52,7 +63,9 @@ def test_promote_uses_a_query_for_nothing_where_no_candidate_is_sure() -> None:
     found = judged(Denoising(policy="promote"), {1: ([], [logit(0.89), -5.0]), 2: ([], [logit(0.95), -5.0])})
     assert found["verdict"].to_list() == ["approved", "negative", "promoted", "negative"]
     assert found["weight"].to_list() == [0.0, 0.0, 1.0, 1.0]
-    assert found["reason"][1].endswith("used for nothing: nobody labelled this query, and no probability is above 0.9")
+    assert found["reason"][1] == (
+        "probability 0.007 is below 0.1; used for nothing: this query has no positive to learn from"
+    )
 
 
 def test_promote_wants_a_probability_strictly_above_the_threshold() -> None:
@@ -65,6 +78,26 @@ def test_promote_wants_a_probability_strictly_above_the_threshold() -> None:
 def test_promote_looks_no_deeper_than_asked_and_takes_the_higher_rank_of_two_alike() -> None:
     found = judged(Denoising(policy="promote", promote_depth=2), {1: ([], [3.0, 3.0, 9.0])})
     assert found["verdict"].to_list() == ["promoted", "approved", "approved"]
+
+
+def test_promote_passes_over_what_people_found_not_relevant() -> None:
+    """The teacher's favourite was turned down in review: the next best is the positive, or the query isn't used."""
+    refused = (0, "reviewed")
+    sure = judged(Denoising(policy="promote"), {1: ([], [5.0, 4.0, -5.0])}, said={(1, 0): refused})
+    assert sure["verdict"].to_list() == ["negative", "promoted", "negative"]
+    assert sure["weight"].to_list() == [1.0, 1.0, 1.0]
+    unsure = judged(Denoising(policy="promote"), {1: ([], [5.0, 1.0, -5.0])}, said={(1, 0): refused})
+    assert unsure["verdict"].to_list() == ["negative", "approved", "negative"]
+    assert unsure["weight"].to_list() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("policy", READ)
+def test_a_list_without_a_positive_is_used_for_nothing_whatever_the_policy(policy: Any) -> None:
+    """`promote_all` left the negatives of an unlabelled query at weight 1, where nothing learns from them."""
+    found = judged(Denoising(policy=policy), {1: ([], [-1.0, -5.0]), 2: ([2.0], [-1.0, -5.0])})
+    assert found["weight"].to_list()[:2] == [0.0, 0.0] and found["weight"][3] == 1.0
+    unused = found["reason"].str.ends_with("used for nothing: this query has no positive to learn from")
+    assert unused.to_list() == [True, True, False, False]
 
 
 def test_promote_leaves_labelled_queries_to_drop() -> None:
@@ -118,6 +151,14 @@ def test_a_margin_in_logits_is_refused_for_an_ensemble() -> None:
     with pytest.raises(ValueError, match="hardly a candidate would be a negative"):
         _check_scale(teacher(members=members, listwise=True, calibrated=True), Denoising(policy="margin"))
     _check_scale(teacher(members=members, listwise=True, calibrated=True), Denoising(policy="drop"))
+
+
+@pytest.mark.parametrize("policy", ["promote_all", "soften", "margin", "drop"])
+def test_a_threshold_that_the_policy_does_not_read_is_in_nobodys_way(policy: Any) -> None:
+    """It can't be set beside such a policy, so its default would shut approval in between 0.1 and 0.9."""
+    assert Denoising(policy=policy, approve=0.95).approve == 0.95
+    if policy != "drop":
+        assert Denoising(policy=policy, approve=0.05).approve == 0.05
 
 
 def test_a_threshold_that_the_policy_does_not_read_is_refused() -> None:

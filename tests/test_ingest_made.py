@@ -9,13 +9,14 @@ import pytest
 from tasks.artifacts import Artifact
 from tasks.documents import known_passages
 from tasks.evaluate.tables import read_judged
+from tasks.ingest.complaints import CorpusError
 from tasks.ingest.corpus import make_corpus
 from tasks.ingest.made import halves
 from tasks.ingest.settings import Chunk, Made, Source
 
 BARE = {
     "a": ("Cats", "Cats sleep all day. They eat fish at night. Then they hunt."),
-    "b": ("Dogs", "Dogs bark. They fetch sticks and guard the barn all night."),
+    "b": ("Dogs", "Dogs bark loudly. They fetch sticks and guard the barn all night."),
     "c": ("", "Too short."),
     "d": ("Sea", "The sea is wide and deep and blue and cold"),
     "e": ("Ships", "Ships cross the sea. Sailors eat fish every day."),
@@ -29,7 +30,7 @@ QUERIES = {
 }
 CLOZE = {
     "Cats sleep all day.": "They eat fish at night. Then they hunt.",
-    "Dogs bark.": "They fetch sticks and guard the barn all night.",
+    "Dogs bark loudly.": "They fetch sticks and guard the barn all night.",
     "The sea is wide and": "deep and blue and cold",
     "Ships cross the sea.": "Sailors eat fish every day.",
     "Trees grow slowly.": "Some of them are very old.",
@@ -68,6 +69,20 @@ def test_halves_are_cut_where_a_sentence_ends_and_the_shorter_asks() -> None:
     assert halves("Too short to cut.") is None
 
 
+def test_what_ends_with_a_period_and_is_no_sentence_asks_for_nothing() -> None:
+    """Of 10,585 shell commands, 2,393 were asked for by "find ." alone, as one query with so many positives."""
+    assert halves("find . -type f -name x") == ("f -name x", "find . -type")
+    assert halves("St. Louis lies on the western bank of a long river") == (
+        "St. Louis lies on the",
+        "western bank of a long river",
+    )
+    assert halves("The long western bank belongs to the city of St. Louis") == (
+        "to the city of St. Louis",
+        "The long western bank belongs",
+    )
+    assert halves("一二三四。五六七八九。") == ("一二三四。", "五六七八九。")
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"), [("cloze", CLOZE), ("title", {title: text for title, text in BARE.values() if title})]
 )
@@ -84,6 +99,16 @@ def test_a_bare_corpus_makes_its_own_queries(tmp_path: Path, kind: Made, expecte
     assert read_judged(corpus).passages == len(BARE)
     known = known_passages(corpus)
     assert known.group_by("query_hash").len()["len"].to_list() == [2] * len(expected)
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("cloze", "8 words to cut in two"), ("title", "a title and a text")])
+def test_a_corpus_that_makes_no_pair_says_what_it_lacks(tmp_path: Path, kind: Made, needed: str) -> None:
+    """ "No label with a grade above 0" sent people to look at labels that they never meant to have."""
+    (tmp_path / "beir").mkdir()
+    rows = [json.dumps({"_id": f"p{number}", "text": f"number {number}"}) for number in range(3)]
+    (tmp_path / "beir" / "corpus.jsonl").write_text("\n".join(rows))
+    with pytest.raises(CorpusError, match=rf"pairs = '{kind}' makes no pair: none of 3 texts has {needed}"):
+        make_corpus(tmp_path / "artifacts", Source(path=str(tmp_path / "beir"), pairs=kind))
 
 
 def test_made_queries_measure_nothing_where_labels_were_given(tmp_path: Path) -> None:
@@ -103,7 +128,7 @@ def test_made_queries_measure_nothing_where_labels_were_given(tmp_path: Path) ->
 def test_parts_of_cut_documents_make_queries_of_their_own(tmp_path: Path) -> None:
     source = Source(path=str(bare(tmp_path / "beir")), pairs="cloze", chunk=Chunk(tokens=9, overlap=0), dev_share=0.5)
     corpus = make_corpus(tmp_path / "artifacts", source)
-    assert asked(corpus)["Dogs bark."][0] == "They fetch sticks and guard the"
+    assert asked(corpus)["Dogs bark loudly."][0] == "They fetch sticks and guard"
     assert read_judged(corpus).passages == len(BARE)
 
 

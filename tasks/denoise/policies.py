@@ -13,6 +13,8 @@ import polars as pl
 
 from tasks.denoise.settings import Denoising
 
+POSITIVES = ("positive", "promoted")
+UNUSED = "; used for nothing: this query has no positive to learn from"
 NEEDS_PROBABILITY = ("drop", "promote", "promote_all", "soften")
 
 
@@ -50,6 +52,9 @@ def rules(settings: Denoising) -> list[Rule]:
 def judge(frame: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     """Add `verdict, reason, weight` to every row by the first rule that holds.
 
+    A query without a positive in its list is used for nothing: a list of negatives alone would teach that everything
+    is wrong.
+
     Raises:
         ValueError: No rule holds for a row.
     """
@@ -60,11 +65,17 @@ def judge(frame: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     if decided["_rule"].null_count():
         raise ValueError(f"no rule decides pair {decided.filter(pl.col('_rule').is_null()).row(0, named=True)}")
     texts = pl.coalesce(*(pl.when(pl.col("_rule") == place).then(rule.reason) for place, rule in enumerate(rules)))
-    return decided.with_columns(
+    judged = decided.with_columns(
         verdict=_lookup(rules, "verdict", pl.String),
         reason=texts,
         weight=_lookup(rules, "weight", pl.Float32),
     ).drop("_rule")
+    positive = (pl.col("weight") > 0) & pl.col("verdict").is_in(POSITIVES)
+    idle = ~positive.any().over("query_hash")
+    return judged.with_columns(
+        reason=pl.when(idle).then(pl.concat_str("reason", pl.lit(UNUSED))).otherwise("reason"),
+        weight=pl.when(idle).then(pl.lit(0.0, pl.Float32)).otherwise("weight"),
+    )
 
 
 def _lookup(rules: Sequence[Rule], field: str, kind: type[pl.DataType]) -> pl.Expr:
@@ -111,19 +122,15 @@ def _promote(settings: Denoising) -> list[Rule]:
     """RocketQA's augmentation: a query that nobody labelled gets its best candidate as positive, or is not used."""
     high = settings.promote_above
     unlabelled = ~pl.col("labelled").any().over("query_hash")
-    eligible = ~pl.col("labelled") & (pl.col("rank") <= settings.promote_depth) & pl.col("probability").is_not_null()
+    open_ = ~pl.col("labelled") & pl.col("grade").is_null()  # what a person found not relevant stands in nobody's way
+    eligible = open_ & (pl.col("rank") <= settings.promote_depth) & pl.col("probability").is_not_null()
     order = pl.struct(-pl.when(eligible).then(pl.col("probability")).fill_null(-1.0), "rank", "passage_hash")
     new = unlabelled & eligible & (order.rank("ordinal").over("query_hash") == 1) & (pl.col("probability") > high)
     reason = pl.format(
         "probability {} is above {}, the best of ranks 1 to {}; nobody labelled this query",
         *(_p(), pl.lit(high), pl.lit(settings.promote_depth)),
     )
-    unused = pl.format("; used for nothing: nobody labelled this query, and no probability is above {}", pl.lit(high))
-    idle = unlabelled & ~new.any().over("query_hash")
-    idle_rules = [
-        Rule(idle & rule.when, rule.verdict, pl.concat_str(rule.reason, unused), 0.0) for rule in _drop(settings)
-    ]
-    return [Rule(new, "promoted", reason, 1.0), *idle_rules, *_drop(settings)]
+    return [Rule(new, "promoted", reason, 1.0), *_drop(settings)]
 
 
 def _promote_all(settings: Denoising) -> list[Rule]:

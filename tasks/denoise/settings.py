@@ -67,12 +67,14 @@ class Denoising(Settings):
 
     @model_validator(mode="after")
     def _thresholds_in_order(self) -> Self:
-        if self.drop_below > self.approve:
+        """Of those that the policy reads: the others stand at their defaults, and could not be moved out of the way."""
+        read = READ[self.policy]
+        if "drop_below" in read and self.drop_below > self.approve:
             raise ValueError(
                 f"drop_below {self.drop_below} is above approve {self.approve} (both probabilities): "
                 "a candidate would be a negative and approved at once"
             )
-        if self.promote_above < self.approve:
+        if "promote_above" in read and self.promote_above < self.approve:
             raise ValueError(
                 f"promote_above {self.promote_above} is below approve {self.approve} (both probabilities): "
                 "a passage would be a positive that the teacher doesn't approve of"

@@ -9,10 +9,12 @@ import re
 import polars as pl
 
 from tasks.ingest.chunks import TOKEN
+from tasks.ingest.complaints import CorpusError
 from tasks.ingest.pairs import made_id
 from tasks.ingest.settings import Made
 
 SHORTEST = 8  # tokens of a text that is cut in two
+NEEDED = {"cloze": f"{SHORTEST} words to cut in two", "title": "a title and a text beside it"}
 END = re.compile(r"[.!?]\s+|[。！？]")
 
 
@@ -26,6 +28,9 @@ def make_pairs(parts: pl.DataFrame, kind: Made) -> pl.DataFrame:
 
     Returns:
         `query_id, query`, and of the answer `external_id, title, text, document, document_hash, file, line`.
+
+    Raises:
+        CorpusError: No part has both.
     """
     rows = []
     wanted = ("external_id", "title", "text", "document", "document_hash", "file", "line")
@@ -35,6 +40,11 @@ def make_pairs(parts: pl.DataFrame, kind: Made) -> pl.DataFrame:
             query, rest = pair
             own = (made_id("q", query), query, f"{name}#{kind}", "", rest)
             rows.append((*own, document, document_hash, file, line))
+    if not rows:
+        raise CorpusError(
+            f"source.pairs = {kind!r} makes no pair: none of {parts.height:,} texts has {NEEDED[kind]}; "
+            "there would be no query to learn from"
+        )
     schema = dict.fromkeys(("query_id", "query", "external_id", "title", "text"), pl.String)
     of_document = {"document": pl.String, "document_hash": pl.Int64, "file": pl.String, "line": pl.Int64}
     return pl.DataFrame(rows, schema={**schema, **of_document}, orient="row")
@@ -59,12 +69,18 @@ def made_judgements(made: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def halves(text: str) -> tuple[str, str] | None:
-    """Cut a text in two at the end of a sentence, or else of a word: the shorter half first; None: it is too short."""
+    """Cut a text in two at the end of a sentence, or else of a word: the shorter half first; None: it is too short.
+
+    Either half has some tokens: "St." is the end of no sentence, and asks for nothing.
+    """
     tokens = [found.end() for found in TOKEN.finditer(text)]
     if len(tokens) < SHORTEST:
         return None
+    least = SHORTEST // 2
+    first, last = tokens[least - 1], tokens[-least - 1]  # where the first half may end, at the earliest and the latest
     middle = len(text) / 2
-    ends = [found.end() for found in END.finditer(text) if found.end() < len(text)] or tokens[:-1]
+    ends = [found.end() for found in END.finditer(text) if first <= found.start() + 1 <= last]
+    ends = ends or [end for end in tokens if first <= end <= last]
     at = min(ends, key=lambda end: abs(end - middle))
     first, second = text[:at].strip(), text[at:].strip()
     return (first, second) if len(first) <= len(second) else (second, first)
