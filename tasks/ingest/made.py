@@ -77,10 +77,10 @@ def halves(text: str) -> tuple[str, str] | None:
     if len(tokens) < SHORTEST:
         return None
     least = SHORTEST // 2
-    first, last = tokens[least - 1], tokens[-least - 1]  # where the first half may end, at the earliest and the latest
+    earliest, latest = tokens[least - 1], tokens[-least - 1]  # where the first half may end
     middle = len(text) / 2
-    ends = [found.end() for found in END.finditer(text) if first <= found.start() + 1 <= last]
-    ends = ends or [end for end in tokens if first <= end <= last]
+    ends = [found.end() for found in END.finditer(text) if earliest <= found.start() + 1 <= latest]
+    ends = ends or [end for end in tokens if earliest <= end <= latest]
     at = min(ends, key=lambda end: abs(end - middle))
     first, second = text[:at].strip(), text[at:].strip()
     return (first, second) if len(first) <= len(second) else (second, first)
