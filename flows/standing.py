@@ -19,6 +19,7 @@ from tasks.settings import Settings
 from tasks.teach.task import TeacherPlanning
 from tasks.teach.teaching import Lectern
 from tasks.train.lesson import Lesson
+from tasks.train.names import refuse_misnamed
 from tasks.train.rounds import start_of
 from tasks.train.shorter import refuse_long
 from tasks.warmup.settings import Warmup
@@ -29,9 +30,12 @@ def check(recipe: Recipe) -> None:
 
     Raises:
         ModelNotFound: There is no such student.
+        ModuleNotFoundError: Adapters are wanted, and `peft` is not there.
         ValueError: It cannot; the message says what was asked of it.
     """
     refuse_long(recipe.training.dimensions, recipe.student)
+    frozen = {"warmup.frozen": recipe.warmup.frozen, "training.frozen": recipe.training.frozen}
+    refuse_misnamed(frozen, recipe.student)
 
 
 class Measured(Settings):

@@ -1,9 +1,10 @@
-"""How large a model is, read from its files without loading it."""
+"""How large a model is and what its weights are called, read from its files without loading it."""
 
 import json
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from models.folder import Part, parts, read_json
 
@@ -48,6 +49,15 @@ def dimension_of(path: Path) -> int:
     return found
 
 
+def parameter_names(path: Path) -> set[str]:
+    """Read what the files of a student's modules call its weights; a loaded model may put more in front.
+
+    Raises:
+        FileNotFoundError: It is no model's folder.
+    """
+    return {name for part in parts(path) for file in part.weights for name in _header(file)}
+
+
 def _dimension(part: Part) -> int | None:
     """Numbers per vector behind a module, in whatever words its kind has for it; None where it leaves them as many."""
     if part.kind == "Dense":
@@ -64,6 +74,11 @@ def _dimension(part: Part) -> int | None:
 
 
 def _numbers(file: Path) -> int:
+    return sum(prod(about["shape"]) for about in _header(file).values())
+
+
+def _header(file: Path) -> dict[str, Any]:
+    """What a safetensors file says of its tensors, by name."""
     with file.open("rb") as stream:
-        header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
-    return sum(prod(about["shape"]) for name, about in header.items() if name != "__metadata__")
+        header: dict[str, Any] = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+    return {name: about for name, about in header.items() if name != "__metadata__"}

@@ -80,14 +80,19 @@ def test_a_cell_cannot_add_a_column() -> None:
 
 
 def artifact_of(
-    root: Path, step: str, facts: Mapping[str, Any], frames: Mapping[str, pl.DataFrame] | None = None
+    root: Path,
+    step: str,
+    facts: Mapping[str, Any],
+    frames: Mapping[str, pl.DataFrame] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Artifact:
     def build(folder: Path) -> Mapping[str, Any]:
         for name, frame in (frames or {}).items():
             frame.write_parquet(folder / name)
         return facts
 
-    return make_artifact(root, step, 1, {"facts": dict(facts), "frames": sorted(frames or {})}, {}, build)
+    named = {"facts": dict(facts), "frames": sorted(frames or {}), **(settings or {})}
+    return make_artifact(root, step, 1, named, {}, build)
 
 
 def measured(root: Path, system: str, value: float) -> Artifact:
@@ -114,7 +119,7 @@ def placed(tmp_path: Path) -> list[Placed]:
         Placed(1, artifact_of(tmp_path, "score", {"pairs": 1500, "new": 1200, "reused": 300, "truncated": 15})),
         Placed(1, artifact_of(tmp_path, "score", {"pairs": 500, "new": 400, "reused": 100, "truncated": 5})),
         Placed(1, artifact_of(tmp_path, "denoise", JUDGED)),
-        Placed(1, artifact_of(tmp_path, "train", {"unfinished": True})),
+        Placed(1, artifact_of(tmp_path, "train", {"unfinished": True, "lists": 32}, settings={"batch": 32})),
         Placed(1, measured(tmp_path, "round-1", 0.7)),
         Placed(1, artifact_of(tmp_path, "promote", {"sentence": sentence, "winner": "round-1", "halved": False})),
     ]
@@ -175,6 +180,22 @@ def test_notes_warn_of_data_of_unfinished_training_and_of_optimism(placed: list[
     assert any("train: the best checkpoint is the last one" in note for note in notes)
     assert any("round-1 replaces warm" in note for note in notes)
     assert any("optimistic" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [(1, "only 1 train query has a list, and a batch was to hold 512"), (511, "only 511 train queries"), (512, "")],
+)
+def test_notes_tell_of_batches_that_could_not_be_filled(
+    placed: list[Placed], tmp_path: Path, lists: int, said: str
+) -> None:
+    """Batch size sets the number of in-batch negatives; a small set, or a rehearsal, has fewer than the recipe says."""
+    facts = {"unfinished": False, "lists": lists}
+    trained = [Placed(1, artifact_of(tmp_path, step, facts, settings={"batch": 512})) for step in ("train", "warmup")]
+    notes = summarise(RUN, [*placed, *trained], "round-1").notes
+    told = [note for note in notes if "a batch was to hold" in note]
+    assert [note.split(": ")[0] for note in told] == (["Round 1, train", "Round 1, warmup"] if said else [])
+    assert all(said in note for note in told)
 
 
 def test_texts_from_the_data_are_not_taken_for_markup(placed: list[Placed]) -> None:

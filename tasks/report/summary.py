@@ -160,7 +160,22 @@ def _noted(each: Placed) -> list[str]:
         "promote": [f"{name}: {facts.get('sentence')}."],
     }
     unfinished = f"{name}, {step}: the best checkpoint is the last one; more steps may give more."
-    return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else [])]
+    small = f"{name}, {step}: {few}." if (few := _few_lists(each.artifact)) else ""
+    return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else []), *([small] if small else [])]
+
+
+def _few_lists(artifact: Artifact) -> str:
+    """That a student was trained on fewer queries than a batch was to hold, in words; empty where it was not."""
+    if artifact.step not in ("warmup", "train"):
+        return ""
+    lists, batch = int(artifact.facts["lists"]), int(artifact.about()["settings"]["batch"])
+    if lists >= batch:
+        return ""
+    have = "train query has a list" if lists == 1 else "train queries have lists"
+    return (
+        f"only {lists:,} {have}, and a batch was to hold {batch:,}: every step saw all of them, with fewer in-batch "
+        "negatives than asked for; mine more queries, or take a smaller batch"
+    )
 
 
 def about_dev(decision: Mapping[str, Any]) -> str:

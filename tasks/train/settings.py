@@ -7,6 +7,12 @@ from pydantic import Field, model_validator
 from tasks.settings import Settings
 
 ObjectiveName = Literal["contrastive", "margin_mse", "kl", "triplet"]
+READ: dict[ObjectiveName, tuple[str, ...]] = {
+    "contrastive": ("tau", "symmetric"),
+    "margin_mse": ("tau",),
+    "kl": ("tau", "teacher_tau", "rescale"),
+    "triplet": ("margin",),
+}
 
 
 class Objective(Settings):
@@ -14,11 +20,26 @@ class Objective(Settings):
 
     name: ObjectiveName = Field(description="Its formula: models/objectives.py, with the paper of each.")
     weight: float = Field(1.0, gt=0, description="Factor in the sum.")
-    tau: float = Field(0.05, gt=0, description="Divides the student's similarities.")
+    tau: float = Field(0.05, gt=0, description="Divides the student's similarities (all but triplet).")
     teacher_tau: float = Field(1.0, gt=0, description="Divides the teacher's logits (kl).")
     margin: float = Field(0.2, ge=0, description="Margin in units of similarity (triplet).")
     symmetric: bool = Field(False, description="Passages choose among queries too (contrastive, in-batch).")
     rescale: bool = Field(False, description="Multiply by tau squared, so that tau changes no gradient's size (kl).")
+
+    @model_validator(mode="after")
+    def _is_read(self) -> Self:
+        read = ("name", "weight", *READ[self.name])
+        idle = [
+            f"{name} {getattr(self, name)!r}"
+            for name, field in type(self).model_fields.items()
+            if name not in read and getattr(self, name) != field.default
+        ]
+        if idle:
+            raise ValueError(
+                f"{self.name} does not read {', '.join(idle)}; beside its weight it reads {', '.join(read[2:])}, and "
+                "what it does not read would change nothing"
+            )
+        return self
 
 
 class Lora(Settings):
