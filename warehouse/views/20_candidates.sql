@@ -1,4 +1,5 @@
--- What denoising decided, with ids and texts.
+-- What denoising decided, with ids and texts. A corpus is compared by BETWEEN wherever ids of passages are joined: joined by
+-- one integer, the scan of the ids leaves out what is not asked for; by an integer and a text it reads them all.
 
 CREATE OR REPLACE VIEW scored_candidates AS
 SELECT f.run AS run, f.round AS round, f.query_id AS query_id, q.text AS query, pi.external_id AS passage_id,
@@ -10,7 +11,7 @@ FROM candidate_facts AS f
 JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
 LEFT JOIN models AS m ON m.model_id = f.teacher_id
-LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown;
+LEFT JOIN passage_ids AS pi ON pi.passage_key = f.passage_key AND pi.corpus BETWEEN f.corpus AND f.corpus AND pi.shown;
 
 COMMENT ON VIEW scored_candidates IS 'Every candidate of every round with ids and texts: what the student found, the teacher''s score, the label and the verdict.';
 COMMENT ON COLUMN scored_candidates.run IS 'Key in runs.';
@@ -44,7 +45,7 @@ FROM positive_facts AS f
 JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
 LEFT JOIN models AS m ON m.model_id = f.teacher_id
-LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown;
+LEFT JOIN passage_ids AS pi ON pi.passage_key = f.passage_key AND pi.corpus BETWEEN f.corpus AND f.corpus AND pi.shown;
 
 COMMENT ON VIEW scored_positives IS 'Every labelled positive of every mined query with ids and texts: where the logit is low, the teacher doubts the label.';
 COMMENT ON COLUMN scored_positives.run IS 'Key in runs.';

@@ -21,7 +21,7 @@ JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
 LEFT JOIN models AS m ON m.model_id = f.teacher_id
 LEFT JOIN query_ids AS qi ON qi.corpus = f.corpus AND qi.query_key = f.query_key AND qi.shown
-LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown;
+LEFT JOIN passage_ids AS pi ON pi.passage_key = f.passage_key AND pi.corpus BETWEEN f.corpus AND f.corpus AND pi.shown;
 
 COMMENT ON VIEW disagreements IS 'Candidates whose ranks by student and teacher differ by at least half of the query''s scored candidates.';
 COMMENT ON COLUMN disagreements.run IS 'Key in runs.';
@@ -61,9 +61,9 @@ JOIN queries AS q ON q.query_key = f.query_key
 JOIN passages AS p ON p.passage_key = f.passage_key
 LEFT JOIN models AS m ON m.model_id = f.teacher_id
 LEFT JOIN query_ids AS qi ON qi.corpus = f.corpus AND qi.query_key = f.query_key AND qi.shown
-LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown
+LEFT JOIN passage_ids AS pi ON pi.passage_key = f.passage_key AND pi.corpus BETWEEN f.corpus AND f.corpus AND pi.shown
 JOIN passages AS b ON b.passage_key = f.best_key
-LEFT JOIN passage_ids AS bi ON bi.corpus = f.corpus AND bi.passage_key = f.best_key AND bi.shown;
+LEFT JOIN passage_ids AS bi ON bi.passage_key = f.best_key AND bi.corpus BETWEEN f.corpus AND f.corpus AND bi.shown;
 
 COMMENT ON VIEW weak_positives IS 'Labelled positives that the teacher ranks below at least one candidate of the same query.';
 COMMENT ON COLUMN weak_positives.run IS 'Key in runs.';
@@ -99,7 +99,7 @@ lists AS (
         list(f.verdict ORDER BY f.rank, f.passage_key) AS verdicts,
         list(f.weight ORDER BY f.rank, f.passage_key) AS weights
     FROM listed AS f
-    LEFT JOIN passage_ids AS pi ON pi.corpus = f.corpus AND pi.passage_key = f.passage_key AND pi.shown
+    LEFT JOIN passage_ids AS pi ON pi.passage_key = f.passage_key AND pi.corpus BETWEEN f.corpus AND f.corpus AND pi.shown
     GROUP BY f.run, f.round, f.corpus, f.teacher_id, f.query_key
 )
 SELECT l.run AS run, l.round AS round, m.name AS teacher, qi.split AS split, qi.external_id AS query_id,

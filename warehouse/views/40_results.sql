@@ -61,7 +61,7 @@ JOIN rankings AS k ON k.artifact_id = e.artifact_id
 JOIN queries AS q ON q.query_key = k.query_key
 JOIN passages AS p ON p.passage_key = k.passage_key
 LEFT JOIN query_ids AS qi ON qi.corpus = e.corpus AND qi.query_key = k.query_key AND qi.shown
-LEFT JOIN passage_ids AS pi ON pi.corpus = e.corpus AND pi.passage_key = k.passage_key AND pi.shown
+LEFT JOIN passage_ids AS pi ON pi.passage_key = k.passage_key AND pi.corpus BETWEEN e.corpus AND e.corpus AND pi.shown
 LEFT JOIN current_labels AS l ON l.corpus = e.corpus AND l.query_key = k.query_key AND l.passage_key = k.passage_key;
 
 COMMENT ON VIEW ranked_passages IS 'What every evaluated system of every run ranked first for every dev and test query, with ids, texts and labels.';
