@@ -15,6 +15,7 @@ from flows.recipe import load_recipe
 
 PRESETS = Path(__file__).parents[1] / "flows" / "presets"
 OURS = "ours: a corpus of thousands of labels, one machine, one vector per text"
+PRETRAINED = "all of them train a pretrained encoder, not one that labels have warmed up"
 MEMORY = "the authors' paper, from memory"
 COLBERT = "ColBERTv2, arXiv 2112.01488, with PyLate's batch"
 SIMLM = "SimLM, arXiv 2207.02578"
@@ -28,6 +29,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
     "colbertv2": {
         "student.max_length": (180, COLBERT),
         "denoising.policy": ("soften", COLBERT),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (64, COLBERT),
         "training.batch": (32, COLBERT),
         "training.lr": (1e-5, COLBERT),
@@ -40,6 +42,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
     "simlm": {
         "student.max_length": (144, SIMLM),
         "denoising.policy": ("soften", SIMLM),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (24, SIMLM),
         "training.batch": (64, SIMLM),
         "training.lr": (3e-5, SIMLM),
@@ -54,6 +57,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
         "rounds": (1, MARGINS),
         "student.max_length": (200, MARGINS),
         "denoising.policy": ("soften", MARGINS),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (2, MARGINS),
         "training.batch": (32, MARGINS),
         "training.lr": (7e-6, MARGINS),
@@ -86,6 +90,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
         "mining.depth": (50, GPL),
         "mining.last_rank": (50, GPL),
         "denoising.policy": ("soften", GPL),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (2, GPL),
         "training.batch": (32, GPL),
         "training.lr": (2e-5, GPL),
@@ -102,6 +107,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
         "mining.count": (15, BGE),
         "mining.picker": ("random", BGE),
         "denoising.policy": ("soften", BGE),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (8, BGE),
         "training.batch": (32, BGE),
         "training.lr": (1e-5, BGE),
@@ -111,6 +117,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
     "mnrl": {
         "rounds": (1, MNRL),
         "denoising.policy": ("keep", MNRL),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (2, MNRL),
         "training.batch": (256, MNRL),
         "training.lr": (2e-5, MNRL),
@@ -124,6 +131,7 @@ VALUES: dict[str, dict[str, tuple[Any, str]]] = {
         "mining.perc_pos": (0.95, NV),
         "mining.count": (10, NV),
         "denoising.policy": ("keep", NV),
+        "training.start": ("base", PRETRAINED),
         "training.list_length": (5, MEMORY),
         "training.pick": ("top", NV),
         "training.batch": (128, MEMORY),

@@ -10,7 +10,6 @@ class Warmup(Optimiser):
 
     steps: int = Field(200, ge=1, description="Optimiser steps.")
     batch: int = Field(64, ge=2, description="Queries per step; the others' passages are the negatives.")
-    lr: float = Field(5e-5, gt=0, description="Peak learning rate.")
     tau: float = Field(0.05, gt=0, description="Divides the similarities.")
     control: bool = Field(
         True, description="Also train it for as many steps as warm-up and a round together: the equal-compute control."
