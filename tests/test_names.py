@@ -69,3 +69,5 @@ def test_names_that_only_the_loaded_student_has_are_taken(tiny_student: Path, to
     first = "0." if towers == 1 else "sub_modules.query.0."
     student = StudentSettings.model_validate({**changes, "lora": lora})
     refuse_misnamed({"training.frozen": [first, "layer.0.", "lora_A"]}, student)
+    with pytest.raises(ValueError, match=r"training\.frozen has 'layer\.1\.'"):
+        refuse_misnamed({"training.frozen": [first, "layer.1."]}, student)
