@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -69,26 +69,41 @@ def _watch(flow_run: str, asked: Asked, over: threading.Event) -> None:
     away = False
     while not over.wait(LOOK_EVERY):
         try:
-            cancelled = _is_cancelled(flow_run)
+            for cancelled in _looks(flow_run, over):
+                if away:
+                    log.warning("The Prefect server answers again.")
+                away = False
+                if cancelled and not over.is_set():
+                    asked.cancelled = True
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    return
         except Exception as error:  # away, restarting, or too busy to answer
             if not away:
                 log.warning("The Prefect server does not answer (%s). The run goes on; it is asked again.", error)
             away = True
-            continue
-        if away:
-            log.warning("The Prefect server answers again.")
-        away = False
-        if cancelled and not over.is_set():
-            asked.cancelled = True
-            os.kill(os.getpid(), signal.SIGTERM)
-            return
 
 
-def _is_cancelled(flow_run: str) -> bool:
+def _looks(flow_run: str, over: threading.Event) -> Iterator[bool]:
+    with _asking() as is_cancelled:
+        while True:
+            yield is_cancelled(flow_run)
+            if over.wait(LOOK_EVERY):
+                return
+
+
+@contextmanager
+def _asking() -> Iterator[Callable[[str], bool]]:
+    """Whether a flow run was cancelled, asked by one client: to make one reads certificates, 40 ms of the processor."""
     from uuid import UUID
 
+    from httpx import Limits
     from prefect.client.orchestration import get_client
 
-    with get_client(sync_client=True) as client:
-        state = client.read_flow_run(UUID(flow_run)).state
-    return state is not None and (state.is_cancelling() or state.is_cancelled())
+    # A server may close a quiet connection, and a question that meets the closing is lost: each has one of its own.
+    with get_client(httpx_settings={"limits": Limits(max_keepalive_connections=0)}, sync_client=True) as client:
+
+        def is_cancelled(flow_run: str) -> bool:
+            state = client.read_flow_run(UUID(flow_run)).state
+            return state is not None and (state.is_cancelling() or state.is_cancelled())
+
+        yield is_cancelled

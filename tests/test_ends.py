@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -88,15 +90,20 @@ def test_what_stops_a_part_has_closed_the_whole_before_a_server_is_waited_for(tm
 
 def test_a_cancelled_run_is_interrupted_as_by_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cancellation, "LOOK_EVERY", 0.05)
-    answers = iter([False, OSError("away"), False, True])
+    answers, clients = iter([False, False, OSError("away"), False, True]), list[int]()
 
     def state(flow_run: str) -> bool:
         answer = next(answers)
         if isinstance(answer, OSError):
             raise answer
-        return answer
+        return bool(answer)
 
-    monkeypatch.setattr(cancellation, "_is_cancelled", state)
+    @contextmanager
+    def asking() -> Iterator[Callable[[str], bool]]:
+        clients.append(1)
+        yield state
+
+    monkeypatch.setattr(cancellation, "_asking", asking)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with cancellable("a") as asked, pytest.raises(KeyboardInterrupt):
@@ -104,6 +111,7 @@ def test_a_cancelled_run_is_interrupted_as_by_a_signal(monkeypatch: pytest.Monke
     finally:
         signal.signal(signal.SIGTERM, before)
     assert asked.cancelled
+    assert len(clients) == 2  # kept as long as the server answers
 
 
 def test_nothing_is_watched_where_prefect_stops_the_process_itself(monkeypatch: pytest.MonkeyPatch) -> None:
