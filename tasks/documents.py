@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tasks.artifacts import Artifact
+from tasks.mine.excluded import plain_forms
 
 DOCUMENTS, JUDGEMENTS = "documents.parquet", "judgements.parquet"
 DEEPER = 4  # passages asked for per document wanted, at first
@@ -125,9 +126,18 @@ def read_judgements(corpus: Artifact) -> pl.DataFrame:
 
 
 def known_passages(corpus: Artifact) -> pl.DataFrame:
-    """Every passage of every labelled positive, of all splits: `query_hash, passage_hash`."""
+    """Every passage of every labelled positive, of all splits, with its duplicates: `query_hash, passage_hash`.
+
+    A duplicate differs in case, spacing or Unicode form alone: what is right for a query is right in capitals, too.
+    """
     positive = read_judgements(corpus).filter(pl.col("grade") > 0)
-    return Documents.read(corpus).passages_of(positive).unique(maintain_order=True)
+    whole = Documents.read(corpus).passages_of(positive).unique(maintain_order=True)
+    texts = pl.read_parquet(corpus.file("passages.parquet"))
+    forms = texts.select(passage_hash="hash", plain=plain_forms(texts["text"]))
+    twins = forms.filter(pl.col("plain").is_duplicated())
+    same = whole.join(twins, on="passage_hash").join(twins, on="plain", suffix="_of_twin")
+    doubled = same.select("query_hash", passage_hash="passage_hash_of_twin")
+    return pl.concat([whole, doubled]).unique(maintain_order=True)
 
 
 def _counted() -> pl.Expr:

@@ -173,6 +173,32 @@ def test_near_duplicates_of_a_positive_are_no_candidates(tmp_path: Path) -> None
     assert text_hash(near) in set(found.filter(pl.col("query_hash") == text_hash(LABELS[0][0]))["passage_hash"])
 
 
+def test_the_same_words_are_a_near_duplicate_however_far_their_vectors_are(tmp_path: Path) -> None:
+    """Quotes and exclamation marks moved a copy of the positive below the cosine: it was mined as a negative."""
+    query, positive = LABELS[0][0], "Why wasn't the card sent?"
+    copies = [f'"{positive}!!!"', "why wasn't the card sent", "Why -- wasn't the card: sent ..."]
+    others = ["Why was the card sent?", "Sent the card? Why wasn't?", "?", "!!"]
+    corpus = make_corpus(
+        tmp_path, [*PASSAGES, positive, *copies, *others], QUERIES, [(query, positive, 1), *LABELS[1:]]
+    )
+    miner = student(tmp_path, corpus, "warm", 3)
+    settings = {"depth": 67, "last_rank": 67}
+    found, facts = mine(tmp_path, corpus, Miners.first(miner, miner), **settings)
+    first = set(found.filter(pl.col("query_hash") == text_hash(query))["passage_hash"])
+    assert first == {text_hash(text) for text in [*PASSAGES, *others]}
+    assert facts["lists"]["warm"]["near duplicate"] == len(copies)
+    found, _ = mine(tmp_path, corpus, Miners.first(miner, miner), **settings, near_duplicates=False)
+    assert {text_hash(text) for text in copies} <= set(found["passage_hash"])
+
+
+def test_texts_without_a_word_are_no_copies_of_each_other(tmp_path: Path) -> None:
+    query = LABELS[0][0]
+    corpus = make_corpus(tmp_path, [*PASSAGES, "+", "-"], QUERIES, [(query, "+", 1), *LABELS[1:]])
+    miner = student(tmp_path, corpus, "warm", 3)
+    found, _ = mine(tmp_path, corpus, Miners.first(miner, miner), depth=61, last_rank=61)
+    assert text_hash("-") in set(found.filter(pl.col("query_hash") == text_hash(query))["passage_hash"])
+
+
 @pytest.mark.parametrize("kind", ["ivf", "hnsw"])
 def test_an_index_that_looks_everywhere_finds_what_exact_search_finds(kind: Any) -> None:
     queries, passages = unit(30, 0), unit(2000, 1)

@@ -175,3 +175,12 @@ def test_a_promoted_passage_is_the_positive_of_a_query_that_nobody_labelled(tmp_
     assert sorted(map(Role, part)) == sorted([Role.POSITIVE, Role.NEGATIVE])
     keys = pl.DataFrame({"query_hash": [text_hash("how to join")], "passage_hash": [text_hash("join table")]})
     assert pair_keys(texts, keys)[0] in lists.known
+
+
+def test_a_copy_of_a_positive_in_other_capitals_is_no_in_batch_negative(tmp_path: Path, student: Student) -> None:
+    """Pitfall 24: another query's positive that says the same was pushed away, from the warm-up on."""
+    passages = [*PASSAGES, "READ  file"]
+    labels = [("how to read", "read file", 1), ("how to sort", "READ  file", 1), ("how to plot", "plot tree", 1)]
+    corpus = make_corpus(tmp_path, passages, QUERIES, labels)
+    batch = training_lists(corpus, labelled_lists(corpus), student).draw(Draw(batch=2, length=1), step=0)
+    assert len(batch.passages) == 2 and batch.forbidden.all()

@@ -68,7 +68,7 @@ def excluded_rows(
         `query_row, passage_row, why` (see WHY), each pair once.
     """
     plain = passages.with_row_index("passage_row").select(
-        pl.col("passage_row").cast(pl.Int64), "hash", plain=_plain_forms(passages["text"])
+        pl.col("passage_row").cast(pl.Int64), "hash", plain=plain_forms(passages["text"])
     )
     positives = (
         labels.filter(pl.col("grade") > 0)
@@ -77,7 +77,7 @@ def excluded_rows(
     )
     positive = positives.select("query_row", "passage_row", why=pl.lit("positive"))
     same = positives.select("query_row", "plain").join(plain, on="plain")
-    own = mined.select(query_row="row", plain=_plain_forms(mined["text"])).join(plain, on="plain")
+    own = mined.select(query_row="row", plain=plain_forms(mined["text"])).join(plain, on="plain")
     duplicates = same.select("query_row", "passage_row", why=pl.lit("duplicate"))
     own_text = own.select("query_row", "passage_row", why=pl.lit("own text"))
     found = [positive, duplicates, own_text]
@@ -88,5 +88,6 @@ def excluded_rows(
     return pl.concat(found).unique(["query_row", "passage_row"], keep="first", maintain_order=True)
 
 
-def _plain_forms(texts: pl.Series) -> pl.Series:
+def plain_forms(texts: pl.Series) -> pl.Series:
+    """The plain form of each text, as the series `plain`."""
     return pl.Series("plain", [plain_form(text) for text in texts], dtype=pl.String)

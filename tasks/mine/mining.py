@@ -20,7 +20,7 @@ from tasks.mine.settings import Mining
 from tasks.mine.window import FATES, KEPT, WIDENED, settle
 from tasks.progress import progress
 
-VERSION = 3
+VERSION = 4
 KEYS = ["query_hash", "passage_hash"]
 SPAN = 16_384  # queries whose lists are in memory at once; each span reads the passages once
 NEAR = "near duplicate"

@@ -79,7 +79,9 @@ class Mining(Settings):
         None, ge=0, description="MarginPos: a candidate's similarity is at most pos - this; 0.05 in the paper."
     )
     near_duplicates: bool = Field(
-        True, description="Take out what nearly equals a positive of the query: both thresholds below are reached."
+        True,
+        description="Take out what nearly equals a positive of the query: the same words in the same order, or both "
+        "thresholds below are reached.",
     )
     near_similarity: float = Field(0.95, gt=0, le=1, description="Cosine of the two passages by the current student.")
     near_overlap: float = Field(0.9, gt=0, le=1, description="Words of both, as a share of the words of either.")

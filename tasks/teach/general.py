@@ -15,7 +15,7 @@ from tasks.where import Where
 if TYPE_CHECKING:
     from models.teacher import Teacher
 
-VERSION = 1
+VERSION = 2
 
 
 def teach_general(where: Where, lecterns: Sequence[Lectern], settings: Phases, seed: int, measure: str) -> Artifact:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from models.teacher import Teacher
     from models.teaching import Taught, TeacherPlan
 
-VERSION = 3
+VERSION = 4
 log = logging.getLogger("remine.teach")
 
 

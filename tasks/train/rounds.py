@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from models.loop import StudentPlan
     from models.student import Student
 
-VERSION = 2
+VERSION = 3
 Start = TypeVar("Start")
 log = logging.getLogger("remine.train")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from models.loop import StudentPlan
     from models.student import Student
 
-VERSION = 2
+VERSION = 3
 
 
 def warm_student(
