@@ -54,9 +54,12 @@ class NearDuplicates:
 
     @cached_property
     def _spoken(self) -> pl.Series:
-        """Every passage as its words alone, in their order; null where it has none."""
-        plain = self.texts.str.normalize("NFKC").str.to_lowercase()
-        spoken = plain.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars()
+        """Every passage without capitals, quotes and stops; null where nothing is left.
+
+        Other signs stay: commands and formulas that differ by one say different things.
+        """
+        plain = self.texts.str.normalize("NFKC").str.to_lowercase().str.replace_all("['’]", "")
+        spoken = plain.str.replace_all(r"[.,;:!?\"“”„«»‘…\s]+", " ").str.strip_chars()
         return spoken.set(spoken == "", None)
 
     def _cosines(self, pairs: pl.DataFrame) -> Scores:
