@@ -16,6 +16,7 @@ from tasks.refs import Artifact, Run, StudentRef, TeacherRef
 from tasks.review.task import review
 from tasks.score.task import score
 from tasks.settings import Settings
+from tasks.teach.names import refuse_misnamed_teacher
 from tasks.teach.task import TeacherPlanning
 from tasks.teach.teaching import Lectern
 from tasks.train.lesson import Lesson
@@ -26,16 +27,18 @@ from tasks.warmup.settings import Warmup
 
 
 def check(recipe: Recipe) -> None:
-    """Refuse what the student cannot give, before anything is computed.
+    """Refuse what student and teacher cannot give, before anything is computed.
 
     Raises:
-        ModelNotFound: There is no such student.
+        ModelNotFound: There is no such student, or no such cross-encoder to start a teacher from.
         ModuleNotFoundError: Adapters are wanted, and `peft` is not there.
-        ValueError: It cannot; the message says what was asked of it.
+        ValueError: They cannot; the message says what was asked of them.
     """
     refuse_long(recipe.training.dimensions, recipe.student)
     frozen = {"warmup.frozen": recipe.warmup.frozen, "training.frozen": recipe.training.frozen}
     refuse_misnamed(frozen, recipe.student)
+    if not recipe.teacher.model:
+        refuse_misnamed_teacher(recipe.teach.frozen, recipe.student, recipe.teach.start)
 
 
 class Measured(Settings):

@@ -18,6 +18,7 @@ from tasks.mine.miners import Miners
 from tasks.mine.task import mine
 from tasks.refs import Artifact, Run, StudentRef
 from tasks.settings import Settings
+from tasks.teach.names import refuse_misnamed_teacher
 from tasks.teach.task import teach_all
 from tasks.teach.teaching import Lectern
 from tasks.where import Where
@@ -48,6 +49,7 @@ class Made(Settings):
 
 def teach_each(run: Run, curriculum: Curriculum) -> Made:
     """The steps, in reading order."""
+    refuse_misnamed_teacher(curriculum.teach.frozen, curriculum.student)
     corpora = [ingest(run, source) for source in curriculum.sources]
     named = list(zip(curriculum.sources, corpora, strict=True))
     student = find_student(run, curriculum.student)

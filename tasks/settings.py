@@ -6,9 +6,10 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class Settings(BaseModel):
-    """Frozen, closed settings: an unknown key is an error, not a typo that is ignored."""
+    """Frozen, closed settings: an unknown key is an error, not a typo that is ignored; numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    # infinity and NaN: no comparison with them says no, and JSON, in which settings are kept, has neither
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class Roles(Settings):

@@ -198,6 +198,19 @@ def test_notes_tell_of_batches_that_could_not_be_filled(
     assert all(said in note for note in told)
 
 
+@pytest.mark.parametrize(
+    ("names", "in_batch", "fewer"),
+    [(["kl", "contrastive"], True, 1), (["triplet"], True, 1), (["contrastive"], False, 0), (["margin_mse"], True, 0)],
+)
+def test_fewer_in_batch_negatives_are_told_of_where_an_objective_takes_any(
+    placed: list[Placed], tmp_path: Path, names: list[str], in_batch: bool, fewer: int
+) -> None:
+    settings = {"batch": 512, "in_batch": in_batch, "objectives": [{"name": name} for name in names]}
+    trained = artifact_of(tmp_path, "train", {"unfinished": False, "lists": 3}, settings=settings)
+    told = [note for note in summarise(RUN, [*placed, Placed(1, trained)], "round-1").notes if "was to hold" in note]
+    assert [note.count("fewer in-batch negatives") for note in told] == [fewer]
+
+
 def test_texts_from_the_data_are_not_taken_for_markup(placed: list[Placed]) -> None:
     summary = summarise(RUN, placed, "round-1")
     assert "<b>[red]x|y[/red]</b>" in printed(summary)

@@ -1,6 +1,7 @@
 """What training cannot be told: each refusal names the numbers and what would have gone wrong."""
 
 from dataclasses import fields
+from math import inf
 from typing import Any, get_args
 
 import pytest
@@ -30,6 +31,8 @@ from tasks.train.settings import READ, Objective, ObjectiveName, Training
         ({"pool": 4, "pick": "top"}, "pool 4 narrows what is drawn at random, and pick 'top' draws nothing"),
         ({"pool": 4, "list_length": 8}, "pool 4 is less than the 7 candidates of a list"),
         ({"frozn": ["a"]}, "frozn"),
+        ({"lr": inf}, "finite number"),
+        ({"objectives": [{"name": "kl", "tau": inf}]}, "finite number"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(settings: dict[str, Any], said: str) -> None:

@@ -168,13 +168,17 @@ def _few_lists(artifact: Artifact) -> str:
     """That a student was trained on fewer queries than a batch was to hold, in words; empty where it was not."""
     if artifact.step not in ("warmup", "train"):
         return ""
-    lists, batch = int(artifact.facts["lists"]), int(artifact.about()["settings"]["batch"])
+    settings = artifact.about()["settings"]
+    lists, batch = int(artifact.facts["lists"]), int(settings["batch"])
     if lists >= batch:
         return ""
     have = "train query has a list" if lists == 1 else "train queries have lists"
+    terms = {each["name"] for each in settings.get("objectives", [{"name": "contrastive"}])}  # a warm-up has no other
+    in_batch = settings.get("in_batch", True) and terms & {"contrastive", "triplet"}
+    fewer = ", with fewer in-batch negatives than asked for" if in_batch else ""
     return (
-        f"only {lists:,} {have}, and a batch was to hold {batch:,}: every step saw all of them, with fewer in-batch "
-        "negatives than asked for; mine more queries, or take a smaller batch"
+        f"only {lists:,} {have}, and a batch was to hold {batch:,}: every step saw all of them{fewer}; mine more "
+        "queries, or take a smaller batch"
     )
 
 

@@ -11,7 +11,7 @@ from tasks.report.page import report_page, save_page
 from tasks.report.summary import Placed
 from warehouse.lookup import settings_of
 
-VERSION = 2
+VERSION = 3
 FILE = "report.html"
 
 

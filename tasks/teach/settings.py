@@ -21,7 +21,7 @@ class TeacherSettings(Settings):
         description="Tokens of query and passage together, no more than the model has positions; 0: as the model says.",
     )
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
-    blend: list[float] = Field(
+    blend: list[Annotated[float, Field(ge=0, le=1)]] = Field(
         [0.25, 0.5, 0.75, 1.0],
         min_length=1,
         description="Shares of the teacher against the incumbent student's similarity to try on dev; [1.0]: no blend.",
