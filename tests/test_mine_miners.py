@@ -176,13 +176,13 @@ def test_near_duplicates_of_a_positive_are_no_candidates(tmp_path: Path) -> None
 def test_the_same_words_are_a_near_duplicate_however_far_their_vectors_are(tmp_path: Path) -> None:
     """Quotes and exclamation marks moved a copy of the positive below the cosine: it was mined as a negative."""
     query, positive = LABELS[0][0], "Why wasn't the card sent?"
-    copies = [f'"{positive}!!!"', "why wasn't the card sent", "Why -- wasn't the card: sent ..."]
-    others = ["Why was the card sent?", "Sent the card? Why wasn't?", "?", "!!"]
+    copies = [f'"{positive}!!!"', "why wasn't the card sent", "Why wasnt the card: sent ..."]
+    others = ["Why was the card sent?", "Why wasn't the card > sent?", "Sent the card? Why wasn't?", "?", "!!"]
     corpus = make_corpus(
         tmp_path, [*PASSAGES, positive, *copies, *others], QUERIES, [(query, positive, 1), *LABELS[1:]]
     )
     miner = student(tmp_path, corpus, "warm", 3)
-    settings = {"depth": 67, "last_rank": 67}
+    settings = {"depth": 68, "last_rank": 68}
     found, facts = mine(tmp_path, corpus, Miners.first(miner, miner), **settings)
     first = set(found.filter(pl.col("query_hash") == text_hash(query))["passage_hash"])
     assert first == {text_hash(text) for text in [*PASSAGES, *others]}
