@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-BATCH, LENGTH = 32, 8
+WIDE = (64, 4)
 PART = 8  # lists of one graph: 32 took 19 GiB on nl2bash, and the distilled arms learn the same in parts
 
 
@@ -26,14 +26,17 @@ class Arm:
     Attributes:
         loss: mnrl, margin_mse or kl.
         scores: What a distilled arm is taught: `lists export` says what each is.
+        shape: Lists of a step, and passages of a list.
     """
 
     loss: str
     scores: Literal["logit", "judgement"] = "judgement"
+    shape: tuple[int, int] = (32, 8)
 
 
 PLAIN = {
     "plain-mnrl": Arm("mnrl"),
+    "plain-mnrl-wide": Arm("mnrl", shape=WIDE),
     "plain-margin-mse": Arm("margin_mse"),
     "plain-kl": Arm("kl"),
     "plain-kl-raw": Arm("kl", "logit"),
@@ -55,7 +58,7 @@ def main() -> None:
 
     arm, runtime, shared = PLAIN[options.arm], configure(), Shared(options.home)
     model = SentenceTransformer(str(shared.folder("warmup") / "model"), device=runtime.device)
-    columns = mined(model, shared) if arm.loss == "mnrl" else distilled(shared, arm)
+    columns = mined(model, shared, arm) if arm.loss == "mnrl" else distilled(shared, arm)
     trained(model, loss_of(arm, model), columns, options, arm, runtime.device)
     model.save_pretrained(str(options.out))
 
@@ -90,12 +93,12 @@ def distilled(shared: Shared, arm: Arm) -> dict[str, list[Any]]:
 
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "lists.parquet"
-        wanted = Lists(shared.run, "sentence-transformers", None, LENGTH - 1, True, arm.scores)
+        wanted = Lists(shared.run, "sentence-transformers", None, arm.shape[1] - 1, True, arm.scores)
         export_lists(Where(home=shared.home), wanted, path)
         return pl.read_parquet(path).to_dict(as_series=False)
 
 
-def mined(model: Any, shared: Shared) -> dict[str, list[Any]]:
+def mined(model: Any, shared: Shared, arm: Arm) -> dict[str, list[Any]]:
     """Labelled pairs, each with hard negatives by the library's own mining."""
     from datasets import Dataset
     from sentence_transformers.util import mine_hard_negatives
@@ -114,7 +117,7 @@ def mined(model: Any, shared: Shared) -> dict[str, list[Any]]:
         model,
         corpus=list(texts["passages"].values()),
         range_max=30,
-        num_negatives=LENGTH - 1,
+        num_negatives=arm.shape[1] - 1,
         relative_margin=0.05,
         output_format="n-tuple",
         verbose=False,
@@ -142,12 +145,13 @@ def trained(
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from sentence_transformers.sentence_transformer.training_args import BatchSamplers
 
+    lists = arm.shape[0]
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=folder,
             max_steps=options.steps,
-            per_device_train_batch_size=BATCH if arm.loss == "mnrl" else PART,
-            gradient_accumulation_steps=1 if arm.loss == "mnrl" else BATCH // PART,
+            per_device_train_batch_size=lists if arm.loss == "mnrl" else PART,
+            gradient_accumulation_steps=1 if arm.loss == "mnrl" else lists // PART,
             learning_rate=1e-4,
             warmup_steps=max(1, options.steps // 10),
             bf16=True,
