@@ -56,7 +56,7 @@ class Optimiser(Settings):
     """Steps, learning rate and when to look at dev."""
 
     steps: int = Field(300, ge=1, description="Optimiser steps.")
-    batch: int = Field(32, ge=2, description="Queries per step.")
+    batch: int = Field(64, ge=2, description="Queries per step.")
     lr: float = Field(
         1e-4,
         gt=0,
@@ -82,7 +82,7 @@ class Training(Optimiser):
         description="Terms of the objective.",
     )
     start: Literal["base", "warm", "last"] = Field("warm", description="Weights that a round trains from.")
-    list_length: int = Field(8, ge=2, description="Passages per query: positives, and candidates for the rest.")
+    list_length: int = Field(4, ge=2, description="Passages per query: positives, and candidates for the rest.")
     positives: int = Field(
         1, ge=1, description="Positives of a list at most; each is compared with the candidates (kl: with all at once)."
     )
