@@ -11,6 +11,7 @@ from flows.standing import (
     Rounds,
     best_of,
     check,
+    check_teachers,
     evidence_of,
     examine,
     lectern_of,
@@ -54,6 +55,7 @@ def distill(recipe: Recipe, where: Where = Where()) -> Any:
 def distill_rounds(run: Run, recipe: Recipe) -> Any:
     """The loop, in reading order."""
     check(recipe)
+    check_teachers(recipe)
     decides = (recipe.seed, recipe.evaluation.measure)
     general = guard(run, recipe.promotion)
     corpus = ingest(run, recipe.source)

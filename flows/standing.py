@@ -18,7 +18,7 @@ from tasks.score.task import score
 from tasks.settings import Settings
 from tasks.teach.names import refuse_misnamed_teacher
 from tasks.teach.task import TeacherPlanning
-from tasks.teach.teaching import Lectern
+from tasks.teach.teaching import Lectern, ready_teachers
 from tasks.train.lesson import Lesson
 from tasks.train.names import refuse_misnamed
 from tasks.train.rounds import start_of
@@ -39,6 +39,16 @@ def check(recipe: Recipe) -> None:
     refuse_misnamed(frozen, recipe.student)
     if not recipe.teacher.model:
         refuse_misnamed_teacher(recipe.teach.frozen, recipe.student, recipe.teach.start)
+
+
+def check_teachers(recipe: Recipe) -> None:
+    """Refuse a ready teacher that is not there, which `teach` would say when two students have been trained.
+
+    Raises:
+        ModelNotFound: There is none under a name.
+        ValueError: It is no folder of a teacher, or its maximum length cannot be changed.
+    """
+    ready_teachers(recipe.teacher)
 
 
 class Measured(Settings):

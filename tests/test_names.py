@@ -14,6 +14,7 @@ from flows.recipe import Recipe
 from flows.refresh import refresh_student
 from flows.standing import check
 from flows.teach import teach_each
+from models.locate import ModelNotFound
 from models.size import parameter_names
 from tasks.baseline.settings import StudentSettings
 from tasks.refs import Run
@@ -100,6 +101,17 @@ def test_names_of_a_teacher_are_those_that_teaching_will_train(
         refuse_misnamed_teacher(["layer.7."], student, str(tiny_teacher))
     wrong = {"teach": {"frozen": ["word_embedings"]}, "teacher": {"model": [str(tiny_teacher)]}}
     check(recipe(tmp_path / "no data", tiny_student, **wrong))
+
+
+def test_a_ready_teacher_that_is_not_there_is_said_before_anything_is_trained(
+    tmp_path: Path, tiny_student: Path, tiny_teacher: Path
+) -> None:
+    """A misspelt name, told when the warm-up and its control have been trained."""
+    where = Where(home=tmp_path / "home", device="cpu", precision="fp32", threads=1)
+    wrong = {"teacher": {"model": [str(tiny_teacher), str(tmp_path / "no-such-folder")]}}
+    with pytest.raises(ModelNotFound, match="no-such-folder"):
+        distill_rounds(Run(id=1, recipe="r", where=where), recipe(tmp_path / "no data", tiny_student, **wrong))
+    assert not where.home.exists()
 
 
 def test_a_teacher_of_many_collections_has_its_names_looked_up_too(tmp_path: Path, tiny_student: Path) -> None:
