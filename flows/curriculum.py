@@ -17,7 +17,7 @@ from tasks.teach.settings import Phases
 class Curriculum(Named):
     """Which collections a general teacher is taught on, and how."""
 
-    seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything drawn at random.")
     sources: list[Source] = Field(min_length=1, description="Collections with labels, each learnt from equally often.")
     student: StudentSettings = Field(
         description="The bi-encoder whose transformer the teacher starts from, and who mines its hard negatives."

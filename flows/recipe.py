@@ -31,7 +31,7 @@ class Recipe(Named):
 
     rounds: int = Field(2, ge=1, description="Rounds of mining, scoring and training.")
     patience: int = Field(1, ge=1, description="Rounds without a better dev measure before the loop stops.")
-    seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything drawn at random.")
     budget: float = Field(
         1.0, gt=0, le=1, description="Share of all steps, and of the queries that are mined; spent when it is read."
     )

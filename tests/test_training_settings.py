@@ -17,7 +17,9 @@ from tasks.train.settings import READ, Objective, ObjectiveName, Training
         ({"objectives": []}, "at least 1"),
         ({"objectives": [{"name": "infonce"}]}, "'contrastive', 'margin_mse', 'kl' or 'triplet'"),
         ({"objectives": [{"name": "kl"}, {"name": "kl"}]}, "may stand once, got kl, kl; add their weights instead"),
-        ({"objectives": [{"name": "kl", "tau": 0.0}]}, "greater than 0"),
+        ({"objectives": [{"name": "kl", "tau": 0.0}]}, "greater than or equal to 0.0001"),
+        ({"objectives": [{"name": "kl", "tau": 1e-40}]}, "greater than or equal to 0.0001"),
+        ({"objectives": [{"name": "kl", "teacher_tau": 1e-40}]}, "greater than or equal to 0.0001"),
         (
             {"objectives": [{"name": "kl", "symmetric": True}]},
             "kl does not read symmetric True; .* tau, teacher_tau, ",

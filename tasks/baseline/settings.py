@@ -33,7 +33,7 @@ class StudentSettings(Settings):
     towers: Literal[1, 2] = Field(
         1, description="2: queries and passages get a tower each, both starting as the model; a Router has two anyway."
     )
-    seed: int = Field(0, ge=0, description="Seed of random weights.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of random weights.")
     lora: Lora = Field(Lora(), description="Train small matrices beside its weights (needs peft); rank 0: all weights.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
 

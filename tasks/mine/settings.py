@@ -93,7 +93,7 @@ class Mining(Settings):
         description="How `count` are picked. top: the highest. random: any. log-rank: at random, with weight "
         "1 / log2(1 + rank). top-and-random: half the highest, half any of the others.",
     )
-    seed: int = Field(0, ge=0, description="Seed of the picks; each query is drawn for by itself.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of the picks; each query is drawn for by itself.")
     too_few: Literal["fewer", "widen", "drop"] = Field(
         "fewer",
         description="What happens where fewer than `count` (without it: none) are left. fewer: the list is short. "

@@ -25,4 +25,4 @@ class Promotion(Settings):
         lt=1,
         description="How much of the measure it may lose there, against the student that the run began with.",
     )
-    seed: int = Field(0, ge=0, description="Seed of the paired test and of the interval.")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of the paired test and of the interval.")

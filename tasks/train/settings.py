@@ -20,8 +20,8 @@ class Objective(Settings):
 
     name: ObjectiveName = Field(description="Its formula: models/objectives.py, with the paper of each.")
     weight: float = Field(1.0, gt=0, description="Factor in the sum.")
-    tau: float = Field(0.05, gt=0, description="Divides the student's similarities (all but triplet).")
-    teacher_tau: float = Field(1.0, gt=0, description="Divides the teacher's logits (kl).")
+    tau: float = Field(0.05, ge=1e-4, description="Divides the student's similarities (all but triplet).")
+    teacher_tau: float = Field(1.0, ge=1e-4, description="Divides the teacher's logits (kl).")
     margin: float = Field(0.2, ge=0, description="Margin in units of similarity (triplet).")
     symmetric: bool = Field(False, description="Passages choose among queries too (contrastive, in-batch).")
     rescale: bool = Field(False, description="Multiply by tau squared, so that tau changes no gradient's size (kl).")
@@ -45,7 +45,7 @@ class Objective(Settings):
 class Lora(Settings):
     """Small matrices that learn in place of the transformer's own and are added to them (LoRA, arXiv 2106.09685)."""
 
-    rank: int = Field(0, ge=0, description="Size of the small matrices, such as 8; 0: every weight learns.")
+    rank: int = Field(0, ge=0, le=4096, description="Size of the small matrices, such as 8; 0: every weight learns.")
     alpha: float = Field(16.0, gt=0, description="What they change is multiplied by alpha / rank.")
     target_modules: list[str] = Field(
         default_factory=list, description="Linear layers that get one, by the end of their name; empty: all of them."
