@@ -26,8 +26,7 @@ Columns = Annotated[
 
 def score(
     pairs: Annotated[
-        Path,
-        typer.Option("--pairs", metavar="FILE", help="JSON lines, CSV, TSV (never quoted), Parquet, or a TREC run."),
+        Path, typer.Option("--pairs", metavar="FILE", help="JSON lines, CSV, TSV (unquoted), Parquet, or a TREC run.")
     ],
     teacher: Annotated[
         str, typer.Option("--teacher", help="Hub id or folder of a cross-encoder, or folder of a taught teacher.")
