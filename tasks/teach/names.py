@@ -5,13 +5,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tasks.baseline.settings import StudentSettings
-from tasks.train.names import refuse_misfrozen
+from tasks.train.names import files_have, refuse_misfrozen
 
 
 def refuse_misnamed_teacher(frozen: Sequence[str], student: StudentSettings, start: str = "warm") -> None:
     """Refuse names that no parameter of the teacher would have, before anything is computed that it is taught with.
 
-    Its head and its names are not in the files of a bi-encoder, so it is made as teaching makes it.
+    Its head and its names are not in the files of a bi-encoder: where they don't tell, it is made as teaching does.
 
     Args:
         frozen: What `teach.frozen` says.
@@ -25,15 +25,19 @@ def refuse_misnamed_teacher(frozen: Sequence[str], student: StudentSettings, sta
     if not frozen:
         return
     from models.locate import locate
+
+    path = locate(start) if start != "warm" else locate(student.model, student.trust_remote_code)
+    if not student.layers and files_have(path, frozen):
+        return
     from models.runtime import Runtime
     from models.teacher import Teacher
     from tasks.baseline.systems import load_base
 
     runtime = Runtime("cpu", "fp32", 1)
     if start != "warm":
-        teacher, whose = Teacher.load(locate(start), runtime), f"teach.start {start!r}"
+        teacher, whose = Teacher.load(path, runtime), f"teach.start {start!r}"
     else:
-        path, whose = locate(student.model, student.trust_remote_code), f"a teacher made of {student.model!r}"
+        whose = f"a teacher made of {student.model!r}"
         with TemporaryDirectory() as folder:
             if student.layers:  # what is left over is counted anew
                 load_base(student, path, runtime).save(Path(folder) / "model")

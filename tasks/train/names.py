@@ -43,6 +43,14 @@ def refuse_misnamed(frozen: Frozen, model: StudentSettings) -> None:
     _try(path, frozen, model)
 
 
+def files_have(path: Path, parts: Sequence[str]) -> bool:
+    """Whether the files of a model say that each part is in some parameter's name, and that not all names have one."""
+    from models.size import parameter_names
+
+    held = parameter_names(path)
+    return not _missing(parts, held) and _left(parts, held)
+
+
 def refuse_misfrozen(frozen: Frozen, named: "Iterable[tuple[str, nn.Parameter]]", whose: str) -> None:
     """Refuse parts of names that none of these parameters has, and such that leave nothing to learn.
 
