@@ -196,7 +196,8 @@ class TrainingLists:
         lists = order[place * draw.batch : (place + 1) * draw.batch]
         generator = np.random.default_rng([draw.seed, 1, step])
         picked = [self._pick(int(number), draw, generator) for number in lists]
-        return self._batch(lists, picked, draw.length)
+        # The same in every batch, and for every process; a wish for longer lists than there are costs no memory.
+        return self._batch(lists, picked, min(draw.length, int(np.diff(self.starts).max())))
 
     def _pick(self, number: int, draw: Draw, generator: np.random.Generator) -> Rows:
         """Places of the positives and the others of a list, which are fewer where the list is short."""

@@ -82,8 +82,8 @@ def test_margin_counts_logits_below_the_lowest_positive() -> None:
     judged = verdicts(Denoising(policy="margin"), [-1.0, -0.99, 0.5], positive=2.0)
     assert judged["verdict"].to_list() == ["negative", "ambiguous", "approved"]
     assert judged["weight"].to_list() == [1.0, 0.0, 0.0]
-    assert judged["reason"][0] == "logit -1.0 is at least 3.0 below the lowest positive's 2.0"
-    assert judged["reason"][2].startswith("probability 0.622 reaches 0.5, and logit 0.5 is less than 3.0 below")
+    assert judged["reason"][0] == "judgement -1.0 is at least 3.0 below the lowest positive's 2.0"
+    assert judged["reason"][2].startswith("probability 0.622 reaches 0.5, and judgement 0.5 is less than 3.0 below")
 
 
 def test_the_anchor_of_a_margin_is_the_lowest_positive_even_below_zero() -> None:

@@ -120,7 +120,7 @@ def test_calibrated_reads_its_threshold_off_the_known_positives() -> None:
     found = judged(Denoising(policy="calibrated", quantile=0.25), queries)
     assert found["verdict"].to_list() == ["approved", "negative", "negative", "approved", "unscored"]
     assert found["weight"].to_list() == [0.0, 1.0, 1.0, 0.0, 0.0]
-    assert found["reason"][0] == "logit 1.0 reaches 1.0, as 75% of the positives do"
+    assert found["reason"][0] == "judgement 1.0 reaches 1.0, as 75% of the positives do"
 
 
 @pytest.mark.parametrize(("factor", "offset"), [(3.0, 0.0), (0.1, -7.0)])

@@ -137,6 +137,9 @@ def test_queries_with_too_few_are_dropped_whole(tmp_path: Path, corpus: Artifact
     assert 0 < artifact.facts["dropped"] < 6
     assert set(found.group_by("query_hash").len()["len"]) == {10}
     assert set(pairs["query_hash"]) == set(found["query_hash"])
+    fates = artifact.facts["lists"]["round-1"]
+    assert fates["kept"] == found.height
+    assert fates["query dropped"] > 0
     with pytest.raises(
         ValueError, match=r"no candidate is left of what was retrieved for 6 queries: .*'at the ceiling'"
     ):

@@ -13,7 +13,7 @@ from tasks.denoise.policies import NEEDS_PROBABILITY, judge, rules
 from tasks.denoise.settings import Denoising
 from tasks.refs import TeacherRef
 
-VERSION = 3
+VERSION = 4
 KEYS = ["query_hash", "passage_hash"]
 VERDICTS = ("positive", "promoted", "negative", "approved", "ambiguous", "unscored")
 COLUMNS = {

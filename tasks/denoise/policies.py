@@ -149,12 +149,15 @@ def _calibrated(settings: Denoising) -> list[Rule]:
     shown = (_shown("judgement", 2), threshold.round(2), share)
     return [
         Rule(
-            judgement >= threshold, "approved", pl.format("logit {} reaches {}, as {} of the positives do", *shown), 0.0
+            judgement >= threshold,
+            "approved",
+            pl.format("judgement {} reaches {}, as {} of the positives do", *shown),
+            0.0,
         ),
         Rule(
             judgement.is_not_null(),
             "negative",
-            pl.format("logit {} is below {}, which {} of the positives reach", *shown),
+            pl.format("judgement {} is below {}, which {} of the positives reach", *shown),
             1.0,
         ),
     ]
@@ -163,13 +166,13 @@ def _calibrated(settings: Denoising) -> list[Rule]:
 def _margin(settings: Denoising) -> list[Rule]:
     judgement, lowest = pl.col("judgement"), pl.col("lowest_positive")
     shown = (_shown("judgement", 2), pl.lit(settings.margin), _shown("lowest_positive", 2))
-    inside = pl.format("logit {} is less than {} below the lowest positive's {}", *shown)
+    inside = pl.format("judgement {} is less than {} below the lowest positive's {}", *shown)
     likely = pl.format("probability {} reaches {}, and ", _p(), pl.lit(settings.approve))
     return [
         Rule(
             judgement <= lowest - settings.margin,
             "negative",
-            pl.format("logit {} is at least {} below the lowest positive's {}", *shown),
+            pl.format("judgement {} is at least {} below the lowest positive's {}", *shown),
             1.0,
         ),
         Rule(lowest.is_null(), "ambiguous", pl.lit("no positive of this query is scored: there is no margin"), 0.0),

@@ -17,10 +17,10 @@ from tasks.mine.miners import Miners
 from tasks.mine.near import NearDuplicates
 from tasks.mine.retrieve import Retriever, fuse_miners, retrieve, unite
 from tasks.mine.settings import Mining
-from tasks.mine.window import FATES, KEPT, WIDENED, settle
+from tasks.mine.window import FATES, KEPT, WIDENED, dropped, settle
 from tasks.progress import progress
 
-VERSION = 4
+VERSION = 5
 KEYS = ["query_hash", "passage_hash"]
 SPAN = 16_384  # queries whose lists are in memory at once; each span reads the passages once
 NEAR = "near duplicate"
@@ -59,7 +59,7 @@ def _write(folder: Path, ground: Ground, miners: Miners, settings: Mining) -> di
         for first in range(0, len(rows), SPAN):
             found.append(search.candidates(rows[first : first + SPAN]))
             tick(len(rows[first : first + SPAN]))
-    candidates, kept = _enough(ground, pl.concat(found), search, settings)
+    candidates, kept = _named(ground, pl.concat(found), search, settings)
     positives = ground.labels.filter(pl.col("grade") > 0).join(kept, left_on="query_hash", right_on="hash", how="semi")
     pairs = pl.concat([candidates.select(KEYS), positives.select(KEYS)]).unique().sort(KEYS)
     candidates.write_parquet(folder / "candidates.parquet", compression="zstd")
@@ -99,13 +99,19 @@ class Search:
         if self.settings.join == "fusion":
             lists = [fuse_miners(lists, self.settings.fusion_constant, self.settings.depth)]
         named = ["hybrid"] if self.settings.join == "fusion" else [each.name for each in self.asked]
-        kept = []
-        for number, (name, each) in enumerate(zip(named, lists, strict=True)):
+        settled = []
+        for number, each in enumerate(lists):
             known = each.join(self.ground.lowest_positives, on="query_row", how="left", maintain_order="left")
-            settled = settle(known, self.settings, self.hashes, number)
-            self.fates.update({(name, fate): count for fate, count in settled["fate"].value_counts().iter_rows()})
-            kept.append(settled.filter(pl.col("fate").is_in([KEPT, WIDENED])))
-        return unite(pl.concat([each.select(COLUMNS) for each in kept]))
+            settled.append(settle(known, self.settings, self.hashes, number))
+        united = _united(settled)
+        if self.settings.too_few == "drop":
+            counts = united.group_by("query_row").len()
+            enough = counts.filter(pl.col("len") >= (self.settings.count or 1))
+            settled = [dropped(each, enough) for each in settled]
+            united = _united(settled)
+        for name, each in zip(named, settled, strict=True):
+            self.fates.update({(name, fate): count for fate, count in each["fate"].value_counts().iter_rows()})
+        return united
 
     def told(self) -> dict[str, dict[str, int]]:
         """Counts by list and fate, in the order in which a passage meets them."""
@@ -129,16 +135,16 @@ class Search:
         return found.with_columns(found["score"].alias("similarity") if own else self.ground.similarities(found))
 
 
-def _enough(ground: Ground, found: pl.DataFrame, search: Search, settings: Mining) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Name candidates by their texts' hashes, and leave out queries that have too few, where that was asked for.
+def _united(settled: list[pl.DataFrame]) -> pl.DataFrame:
+    return unite(pl.concat([each.filter(pl.col("fate").is_in([KEPT, WIDENED])).select(COLUMNS) for each in settled]))
+
+
+def _named(ground: Ground, found: pl.DataFrame, search: Search, settings: Mining) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Name candidates by their texts' hashes.
 
     Returns:
         `query_hash, passage_hash, rank, student_score, miner`; and the `hash` of the queries that stay.
     """
-    counts = found.group_by("query_row").len()
-    enough = counts.filter(pl.col("len") >= (settings.count or 1))
-    if settings.too_few == "drop":
-        found = found.join(enough, on="query_row", how="semi", maintain_order="left")
     if not found.height:
         raise ValueError(
             f"no candidate is left of what was retrieved for {ground.mined.height} queries: {search.told()}"
@@ -150,8 +156,9 @@ def _enough(ground: Ground, found: pl.DataFrame, search: Search, settings: Minin
         student_score="similarity",
         miner="miner",
     )
-    stay = ground.mined.join(enough, left_on="row", right_on="query_row", how="semi")
-    stay = stay if settings.too_few == "drop" else ground.mined
+    stay = ground.mined
+    if settings.too_few == "drop":
+        stay = stay.join(found, left_on="row", right_on="query_row", how="semi")
     return named.sort("query_hash", "rank", "passage_hash"), stay.select("hash")
 
 

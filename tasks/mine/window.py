@@ -9,7 +9,8 @@ import polars as pl
 from tasks.mine.settings import Mining
 
 OUTSIDE, LEFT, KEPT, WIDENED = "outside the ranks", "not picked", "kept", "widened"
-FATES = (OUTSIDE, "below the floor", "at the ceiling", "above perc_pos", "above margin_pos", LEFT, KEPT, WIDENED)
+SHORT = "query dropped"
+FATES = (OUTSIDE, "below the floor", "at the ceiling", "above perc_pos", "above margin_pos", LEFT, SHORT, KEPT, WIDENED)
 
 
 def settle(lists: pl.DataFrame, settings: Mining, hashes: Mapping[int, int], number: int = 0) -> pl.DataFrame:
@@ -43,6 +44,12 @@ def settle(lists: pl.DataFrame, settings: Mining, hashes: Mapping[int, int], num
     if settings.too_few == "widen":
         settled = _widened(settled, settings)
     return settled.drop("_filtered", "_inside", "_picked")
+
+
+def dropped(settled: pl.DataFrame, enough: pl.DataFrame) -> pl.DataFrame:
+    """Give what is kept the fate of its query, where that is not among the `query_row` that have enough."""
+    short = ~pl.col("query_row").is_in(enough["query_row"].implode()) & (pl.col("fate") == KEPT)
+    return settled.with_columns(fate=pl.when(short).then(pl.lit(SHORT)).otherwise(pl.col("fate")))
 
 
 def _filtered(settings: Mining) -> pl.Expr:

@@ -21,7 +21,7 @@ COMMENT ON VIEW mining_counts IS 'What became of every passage that a miner retr
 COMMENT ON COLUMN mining_counts.run IS 'Key in runs.';
 COMMENT ON COLUMN mining_counts.round IS 'Round of the run, counted from 1.';
 COMMENT ON COLUMN mining_counts.miner IS 'Whose list it was (a system''s name); hybrid where several were fused.';
-COMMENT ON COLUMN mining_counts.fate IS 'near duplicate (of a positive, before ranks are counted), outside the ranks, below the floor, at the ceiling, above perc_pos, above margin_pos, not picked, kept, widened (kept from below the window).';
+COMMENT ON COLUMN mining_counts.fate IS 'near duplicate (of a positive, before ranks are counted), outside the ranks, below the floor, at the ceiling, above perc_pos, above margin_pos, not picked, query dropped (it has too few, and too_few is drop), kept, widened (kept from below the window).';
 COMMENT ON COLUMN mining_counts.passages IS 'Passages of all queries together that met this fate; of several filters, the first one counts.';
 COMMENT ON COLUMN mining_counts.share IS 'Their share of what the miner retrieved; NULL where that was nothing.';
 
