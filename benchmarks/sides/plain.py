@@ -4,10 +4,12 @@ python benchmarks/sides/plain.py ARM HOME OUT --steps N [--seed 0]
 
 All learn for a round's steps from the warm student, as our arms do. The distilled ones learn from the lists of the arm
 `keep`, towards what our arms are trained towards: the same teacher's judgement, blended where theirs is; `-raw`: its
-own logits. The contrastive one learns from the negatives that `mine_hard_negatives` finds with the warm student.
+own logits. The contrastive one learns from the negatives that `mine_hard_negatives` finds with the warm student, which
+every arm of ours has.
 """
 
 import argparse
+import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +58,7 @@ def main() -> None:
 
     from models.runtime import configure
 
-    arm, runtime, shared = PLAIN[options.arm], configure(), Shared(options.home)
+    arm, runtime, shared = PLAIN[options.arm], configure(), Shared(options.home, PLAIN[options.arm])
     model = SentenceTransformer(str(shared.folder("warmup") / "model"), device=runtime.device)
     columns = mined(model, shared, arm) if arm.loss == "mnrl" else distilled(shared, arm)
     trained(model, loss_of(arm, model), columns, options, arm, runtime.device)
@@ -64,21 +66,23 @@ def main() -> None:
 
 
 class Shared:
-    """What the arm `keep` has made, and every plain arm uses.
+    """What an arm of ours has made, and plain arms use: `keep` with its lists, or any for the warm student alone.
 
     Raises:
         SystemExit: It has not been run.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, arm: Arm) -> None:
         """Look up its last run."""
         from warehouse.connect import Warehouse
         from warehouse.lookup import artifacts_of, latest_run
 
         warehouse = Warehouse(home / "warehouse.duckdb")
-        found = latest_run(warehouse, "keep")
+        ended = json.loads((home / "seconds.json").read_text()) if arm.loss == "mnrl" else {}
+        named = ["keep", *(name for name in ended if name not in PLAIN)]
+        found = next(filter(None, (latest_run(warehouse, name) for name in named)), None)
         if found is None:
-            raise SystemExit("the arm `keep` has not been run: the plain arms start from its student and lists")
+            raise SystemExit("the arm `keep` has not been run: this one starts from its student and lists")
         self.home, self.run, self.artifacts = home, found[0], artifacts_of(warehouse, found[0])
 
     def folder(self, step: str) -> Path:
