@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 
 def read_settings(path: Path, overrides: list[str], hint: str) -> dict[str, Any]:
@@ -65,7 +65,13 @@ def _value(text: str) -> Any:
 
 def problems(error: ValidationError) -> str:
     """What is wrong with settings, a line each."""
-    return "\n".join(f"  {_where(item['loc'])}: {item['msg']} (got {_short(item)})" for item in error.errors())
+    return "\n".join(f"  {_where(item['loc'])}: {_said(item)}" for item in error.errors())
+
+
+def _said(item: Any) -> str:
+    message = item["msg"].removeprefix("Value error, ")
+    # What a rule about several settings says names them; all that stands beside them would hide it.
+    return message if isinstance(item.get("input"), (dict, BaseModel)) else f"{message} (got {_short(item)})"
 
 
 def _where(location: tuple[int | str, ...]) -> str:

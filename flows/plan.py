@@ -12,6 +12,7 @@ from tasks.plan.data import Data
 from tasks.plan.line import Line, Plan
 from tasks.plan.pace import Course, measure_pace
 from tasks.plan.sizes import STATE
+from tasks.train.settings import Training
 from tasks.where import Where
 
 SERVER = 10.0  # seconds until a Prefect server answers
@@ -43,7 +44,7 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
         teachers=steps.readers,
         warmup=recipe.warmup,
         teach=recipe.teach,
-        training=recipe.training,
+        training=as_long(recipe),
         depth=recipe.evaluation.depth,
     )
     begin = Line(step="start", round=0, what="libraries, Prefect's server", costs={"start": 1, "second": SERVER})
@@ -57,6 +58,12 @@ def plan_recipe(recipe: Recipe, where: Where, say: Callable[[str], None] = lambd
         passing_bytes=STATE * steps.amounts.model.bytes if any(line.steps for line in lines) else 0,
         assumed=[] if certain else [ROUNDS],
     )
+
+
+def as_long(recipe: Recipe) -> Training:
+    """The training with lists no longer than mining makes them: what is tried then costs what a step will."""
+    held = min(recipe.training.list_length, recipe.training.positives + recipe.mining.most)
+    return recipe.training.model_copy(update={"list_length": held})
 
 
 def plan_rounds(steps: Steps, recipe: Recipe) -> bool:

@@ -30,8 +30,8 @@ def _cut(transformer: Any, layers: Sequence[int]) -> None:
     count = int(config.num_hidden_layers)
     if list(layers) != sorted(set(layers)) or not layers or not 0 <= layers[0] <= layers[-1] < count:
         raise ValueError(
-            f"layers {list(layers)} of a transformer with {count}: needed rising numbers from 0 to {count - 1}, "
-            "each at most once"
+            f"student.layers {list(layers)} of a transformer with {count}: needed rising numbers from 0 to "
+            f"{count - 1}, each at most once"
         )
     owner, name = _stack(transformer, count)
     kept = nn.ModuleList([getattr(owner, name)[number] for number in layers])

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from flows.cli.main import app, describe
 from flows.cli.plan import row, sentences
-from flows.plan import plan_recipe
+from flows.plan import as_long, plan_recipe
 from models.locate import ModelNotFound
 from tasks.plan.line import Line, Plan
 from tasks.where import Where
@@ -255,6 +255,13 @@ def test_a_wrong_setting_is_named(tmp_path: Path, data: Path, tiny_student: Path
     path.write_text(f'[source]\npath = "{data}"\n[student]\nmodel = "{tiny_student}"\n')
     with pytest.raises(ValueError, match=r"mining\.depht"):
         CliRunner().invoke(app, ["plan", str(path), "--set", "mining.depht=5"], catch_exceptions=False)
+
+
+def test_lists_are_tried_as_long_as_mining_makes_them(tmp_path: Path, tiny_student: Path) -> None:
+    """Lists of a thousand passages were tried where mining gives ten candidates, and told as the step's time."""
+    asked = recipe(tmp_path, tiny_student, mining={"depth": 10, "last_rank": 10}, training={"list_length": 10**9})
+    assert as_long(asked).list_length == 11
+    assert as_long(recipe(tmp_path, tiny_student, training={"list_length": 3})).list_length == 3
 
 
 def test_every_member_of_an_ensemble_is_measured(tmp_path: Path, data: Path, tiny_student: Path) -> None:

@@ -92,7 +92,15 @@ def test_the_file_names_the_recipe_that_does_not_name_itself(tmp_path: Path) -> 
         ("teacher.blend=[2.0]", r"teacher\.blend\.0: .*less than or equal to 1"),
         ("seed=99999999999999999999", r"seed: .*less than or equal to 2147483647"),
         ("student.lora.rank=1000000", r"student\.lora\.rank: .*less than or equal to 4096"),
-        ("mining.last_rank=500", "don't fit in a depth of 100"),
+        ("mining.last_rank=500", r"mining: ranks 1–500 don't fit in a depth of 100$"),
+        (
+            'training.objectives=[{name="kl"}, {name="kl"}]',
+            r"training: each of objectives .* instead$",
+        ),
+        (
+            'student={model="m", init="random", lora={rank=8}}',
+            "student: init 'random' with lora.rank 8 would",
+        ),
         ("rounds", "needs key=value"),
         ("name.first=1", "is a value in the recipe, not a section"),
     ],

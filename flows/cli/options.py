@@ -25,7 +25,10 @@ Format = Annotated[
 
 Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option("--device", help="Where to compute.")]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads to compute with; 0 takes every core.")]
-Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes that train together, on GPUs one each.")]
+Processes = Annotated[
+    int,
+    typer.Option("--processes", min=1, help="Processes that train together: on GPUs one each, or on the CPU."),
+]
 Precision = Annotated[
     Literal["auto", "fp32", "bf16"], typer.Option("--precision", help="auto takes bf16 where the hardware has it.")
 ]

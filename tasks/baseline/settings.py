@@ -1,8 +1,8 @@
 """Settings of `baseline`: the student to teach."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.settings import Settings
 from tasks.train.settings import Lora
@@ -36,6 +36,15 @@ class StudentSettings(Settings):
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of random weights.")
     lora: Lora = Field(Lora(), description="Train small matrices beside its weights (needs peft); rank 0: all weights.")
     trust_remote_code: bool = Field(False, description="Run code that comes with the model.")
+
+    @model_validator(mode="after")
+    def _random_weights_learn(self) -> Self:
+        if self.init == "random" and self.lora.rank:
+            raise ValueError(
+                f"init 'random' with lora.rank {self.lora.rank} would leave random weights as they are for good and "
+                "train small matrices beside them; let every weight learn (rank 0), or start from trained ones"
+            )
+        return self
 
     @property
     def differs(self) -> bool:

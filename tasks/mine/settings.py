@@ -127,6 +127,12 @@ class Mining(Settings):
         return self
 
     @property
+    def most(self) -> int:
+        """Most candidates that a query can get."""
+        each = self.count or self.last_rank - self.first_rank + 1
+        return each * (len(self.miners) if self.join == "union" else 1)
+
+    @property
     def leaves_fewer(self) -> bool:
         """Whether how many candidates there will be depends on the vectors."""
         filters = (self.floor, self.ceiling, self.perc_pos, self.margin_pos)

@@ -116,7 +116,7 @@ class Training(Optimiser):
     def _names_differ(self) -> Self:
         names = [objective.name for objective in self.objectives]
         if len(set(names)) != len(names):
-            raise ValueError(f"each objective may stand once, got {', '.join(names)}; add their weights instead")
+            raise ValueError(f"each of objectives may stand once, got {', '.join(names)}; add their weights instead")
         return self
 
     @model_validator(mode="after")
