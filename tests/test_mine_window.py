@@ -208,3 +208,10 @@ def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any
 def test_more_probes_than_clusters_are_refused() -> None:
     with pytest.raises(ValidationError, match="64 probes of 16 clusters"):
         Index(kind="ivf", clusters=16, probes=64)
+
+
+@pytest.mark.parametrize("name", ["building", "looking"])
+def test_a_number_beyond_what_the_graph_holds_is_refused_before_anything_is_trained(name: str) -> None:
+    with pytest.raises(ValidationError, match=f"{name}\n.*2147483647"):
+        Index.model_validate({"kind": "hnsw", name: 2**31})
+    assert getattr(Index.model_validate({"kind": "hnsw", name: 2**31 - 1}), name) == 2**31 - 1

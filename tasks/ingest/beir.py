@@ -43,7 +43,12 @@ def beir_files(folder: Path, qrels: Mapping[str, str], trains: bool = True, bare
     if missing:
         raise FileNotFoundError(
             f"{', '.join(missing)}: no such file; a BEIR folder needs corpus.jsonl, queries.jsonl and "
-            + ("qrels/train.tsv (another label file is named with source.qrels.train)" if trains else "qrels/test.tsv")
+            + (
+                "qrels/train.tsv (another label file is named with source.qrels.train; where nobody labelled anything, "
+                "source.pairs = 'cloze' or 'title' makes queries out of the passages)"
+                if trains
+                else "qrels/test.tsv"
+            )
         )
     return files
 

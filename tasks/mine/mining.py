@@ -147,7 +147,8 @@ def _named(ground: Ground, found: pl.DataFrame, search: Search, settings: Mining
     """
     if not found.height:
         raise ValueError(
-            f"no candidate is left of what was retrieved for {ground.mined.height} queries: {search.told()}"
+            f"no candidate is left of what was retrieved for {ground.mined.height:,} queries ({_fates(search)}); a "
+            "round would have nothing to push away. Loosen the filters of [mining], or mine deeper"
         )
     named = found.select(
         query_hash=ground.queries["hash"].gather(found["query_row"]),
@@ -160,6 +161,13 @@ def _named(ground: Ground, found: pl.DataFrame, search: Search, settings: Mining
     if settings.too_few == "drop":
         stay = stay.join(found, left_on="row", right_on="query_row", how="semi")
     return named.sort("query_hash", "rank", "passage_hash"), stay.select("hash")
+
+
+def _fates(search: Search) -> str:
+    """What became of the passages of each list, in words."""
+    counts = {name: {fate: count for fate, count in each.items() if count} for name, each in search.told().items()}
+    said = {name: ", ".join(f"{count:,} {fate}" for fate, count in each.items()) for name, each in counts.items()}
+    return "; ".join(f"{name}: {each or 'nothing beside what is labelled'}" for name, each in said.items())
 
 
 def _facts(candidates: pl.DataFrame, ground: Ground, settings: Mining) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from tasks.settings import Settings
 
+MOST = 2**31 - 1  # the largest number that FAISS keeps a graph's settings in
+
 
 class Index(Settings):
     """How vectors are searched.
@@ -22,9 +24,14 @@ class Index(Settings):
     clusters: int = Field(0, ge=0, description="ivf: clusters of passages; 0: four times the root of their number.")
     probes: int = Field(32, ge=1, description="ivf: clusters that are looked into per query.")
     links: int = Field(32, ge=4, le=256, description="hnsw: links of a passage in the graph.")
-    building: int = Field(200, ge=8, description="hnsw: passages compared while one is linked (efConstruction).")
+    building: int = Field(
+        200, ge=8, le=MOST, description="hnsw: passages compared while one is linked (efConstruction)."
+    )
     looking: int = Field(
-        256, ge=8, description="hnsw: passages kept in view per query (efSearch); never fewer than are asked for."
+        256,
+        ge=8,
+        le=MOST,
+        description="hnsw: passages kept in view per query (efSearch); never fewer than are asked for.",
     )
     sample: int = Field(200, ge=1, description="Queries for which the finds are compared with an exact search.")
 

@@ -161,7 +161,25 @@ def _noted(each: Placed) -> list[str]:
     }
     unfinished = f"{name}, {step}: the best checkpoint is the last one; more steps may give more."
     small = f"{name}, {step}: {few}." if (few := _few_lists(each.artifact)) else ""
-    return [*by_step.get(step, []), *([unfinished] if facts.get("unfinished") else []), *([small] if small else [])]
+    idle = f"{name}, {step}: {left}." if each.number and (left := _left_out(each.artifact)) else ""
+    told_of = [unfinished if facts.get("unfinished") else "", small, idle]
+    return [*by_step.get(step, []), *filter(None, told_of)]
+
+
+def _left_out(artifact: Artifact) -> str:
+    """How many of the mined queries a round gives up or leaves without candidates, in words; empty where none."""
+    facts = artifact.facts
+    if artifact.step == "mine" and facts.get("dropped"):
+        return (
+            f"{facts['dropped']:,} of {facts['queries']:,} queries are not trained on: too few candidates were left of "
+            "them, and mining.too_few is 'drop'; what was taken out and why: FROM mining_counts"
+        )
+    if artifact.step == "denoise" and facts.get("empty_lists"):
+        return (
+            f"{facts['empty_lists']:,} of {facts['queries']:,} queries have no candidate left in their lists; an "
+            "objective that needs one learns nothing from them. Why each was left out: FROM scored_candidates"
+        )
+    return ""
 
 
 def _few_lists(artifact: Artifact) -> str:
