@@ -14,6 +14,7 @@ from tasks.ingest.corpus import make_corpus
 from tasks.ingest.made import halves
 from tasks.ingest.settings import Chunk, Made, Source
 
+LONG = " ".join(f"Word{n} follows word{n - 1} here." for n in range(100))
 BARE = {
     "a": ("Cats", "Cats sleep all day. They eat fish at night. Then they hunt."),
     "b": ("Dogs", "Dogs bark loudly. They fetch sticks and guard the barn all night."),
@@ -137,3 +138,11 @@ def test_a_bare_corpus_is_refused_where_no_pairs_are_made(tmp_path: Path) -> Non
         FileNotFoundError, match=r"a BEIR folder needs.* source.pairs = 'cloze' or 'title' makes queries"
     ):
         make_corpus(tmp_path / "artifacts", Source(path=str(bare(tmp_path / "beir"))))
+
+
+@pytest.mark.parametrize("text", [LONG, LONG.replace(".", ""), LONG.replace("Word1", "Antidisestablishmentarian1")])
+def test_a_made_query_is_no_longer_than_a_query_is(text: str) -> None:
+    """Half of a long document asked for the other half: too long to be read beside a passage, the whole run failed."""
+    asking, rest = halves(text) or ("", "")
+    assert 45 < len(asking.split()) <= 64
+    assert len(rest.split()) == 400 - len(asking.split())

@@ -20,7 +20,7 @@ from tasks.refs import Artifact, Run
 from warehouse.load import load_corpus
 from warehouse.lookup import ids_ever
 
-VERSION = 3
+VERSION = 4
 
 log = logging.getLogger("remine.ingest")
 

@@ -14,6 +14,7 @@ from tasks.ingest.pairs import made_id
 from tasks.ingest.settings import Made
 
 SHORTEST = 8  # tokens of a text that is cut in two
+LONGEST = 64  # tokens of the half that asks: nobody's query is longer, and a teacher reads it whole beside a passage
 NEEDED = {"cloze": f"{SHORTEST} words to cut in two", "title": "a title and a text beside it"}
 END = re.compile(r"[.!?]\s+|[。！？]")
 
@@ -23,8 +24,9 @@ def make_pairs(parts: pl.DataFrame, kind: Made) -> pl.DataFrame:
 
     Args:
         parts: `external_id, title, text, document, document_hash, …`; text without the title.
-        kind: cloze: a text cut in two where a sentence ends, nearest to the middle; the shorter piece asks for the
-            other (inverse cloze task, Lee et al. 2019, arXiv 1906.00300). title: a title asks for its text.
+        kind: cloze: a text cut in two where a sentence ends, nearest to the middle; the shorter piece, of 64 words at
+            most, asks for the other (inverse cloze task, Lee et al. 2019, arXiv 1906.00300). title: a title asks for
+            its text.
 
     Returns:
         `query_id, query`, and of the answer `external_id, title, text, document, document_hash, file, line`.
@@ -71,16 +73,25 @@ def made_judgements(made: pl.DataFrame, kind: str) -> pl.DataFrame:
 def halves(text: str) -> tuple[str, str] | None:
     """Cut a text in two at the end of a sentence, or else of a word: the shorter half first; None: it is too short.
 
-    Either half has some tokens: "St." is the end of no sentence, and asks for nothing.
+    Either half has some tokens: "St." is the end of no sentence, and asks for nothing. The shorter one has LONGEST at
+    most.
     """
     tokens = [found.end() for found in TOKEN.finditer(text)]
     if len(tokens) < SHORTEST:
         return None
     least = SHORTEST // 2
     earliest, latest = tokens[least - 1], tokens[-least - 1]  # where the first half may end
+    short = tokens[min(LONGEST, len(tokens)) - 1], tokens[max(0, len(tokens) - LONGEST - 1)]  # or before, or after
     middle = len(text) / 2
-    ends = [found.end() for found in END.finditer(text) if earliest <= found.start() + 1 <= latest]
-    ends = ends or [end for end in tokens if earliest <= end <= latest]
+
+    def fits(end: int) -> bool:
+        return earliest <= end <= latest and (end <= short[0] or end >= short[1])
+
+    ends = [found.end() for found in END.finditer(text) if fits(found.start() + 1)] or list(filter(fits, tokens))
     at = min(ends, key=lambda end: abs(end - middle))
     first, second = text[:at].strip(), text[at:].strip()
-    return (first, second) if len(first) <= len(second) else (second, first)
+    before = sum(end <= at for end in tokens)
+    asks = len(first) <= len(second)
+    if (before if asks else len(tokens) - before) > LONGEST:
+        asks = not asks
+    return (first, second) if asks else (second, first)

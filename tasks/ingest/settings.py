@@ -83,8 +83,8 @@ class Source(Settings):
     pairs: Made | None = Field(
         None,
         description="Also make train queries out of the passages themselves, for data with few labels or none. cloze: "
-        "a passage is cut in two, and the shorter piece asks for the other. title: a title asks for its text. Where "
-        "there are labels, dev and test are theirs alone.",
+        "a passage is cut in two, and the shorter piece, of 64 words at most, asks for the other. title: a title asks "
+        "for its text. Where there are labels, dev and test are theirs alone.",
     )
 
     @model_validator(mode="after")
