@@ -45,6 +45,8 @@ ARMS = {
     "soften-contrastive": ("denoising.policy=soften", CONTRASTIVE),
     "soften-wide": ("denoising.policy=soften", HALF, *WIDE),
     "soften-wide-contrastive": ("denoising.policy=soften", CONTRASTIVE, *WIDE),
+    "soften-wide-even": ("denoising.policy=soften", EVEN, *WIDE),
+    "soften-wide-mixed": ("denoising.policy=soften", MIXED, *WIDE),
     "keep-wide": ("denoising.policy=keep", CONTRASTIVE, *WIDE),
     "soften-kl": ("denoising.policy=soften", KL),
     "promote": ("denoising.policy=promote_all", "denoising.approve=0.8", "training.positives=3", HALF),
