@@ -162,8 +162,22 @@ def _noted(each: Placed) -> list[str]:
     unfinished = f"{name}, {step}: the best checkpoint is the last one; more steps may give more."
     small = f"{name}, {step}: {few}." if (few := _few_lists(each.artifact)) else ""
     idle = f"{name}, {step}: {left}." if each.number and (left := _left_out(each.artifact)) else ""
+    ended = [f"{name}, {step}: {sentence}." for sentence in _ended(each.artifact)]
     told_of = [unfinished if facts.get("unfinished") else "", small, idle]
-    return [*by_step.get(step, []), *filter(None, told_of)]
+    return [*by_step.get(step, []), *ended, *filter(None, told_of)]
+
+
+def _ended(artifact: Artifact) -> list[str]:
+    """That a training ended before its last step, or was of no use."""
+    if artifact.step not in ("warmup", "train"):
+        return []
+    facts, said = artifact.facts, []
+    asked = int(artifact.about()["settings"].get("steps", 0))
+    if facts.get("steps", asked) < asked:
+        said.append(f"stopped after {facts['steps']:,} of {asked:,} steps, because patience was at its end")
+    if facts.get("best_step") == 0:
+        said.append("no checkpoint was better on dev than the student it began with, which is what it gives")
+    return said
 
 
 def _left_out(artifact: Artifact) -> str:
