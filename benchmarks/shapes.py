@@ -9,7 +9,6 @@ after an interruption. Writes `batch.svg`, `tau.svg`, `loss.svg` and the tables 
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.report.svg import Plot
+from tasks.report.sweeping import sweep_plot
 from warehouse import report_rows
 from warehouse.connect import Warehouse
 
@@ -83,10 +83,14 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for name, key, values in (("batch", "warmup.batch", BATCHES), ("tau", "warmup.tau", TAUS)):
-        folder = swept(options, name, [f"{key}={values}"], ["teacher.gate=stop"])
-        shutil.copy(folder / "plot.svg", options.out / f"{name}.svg")
-        shown(pl.read_csv(folder / "table.csv"), key, options.out / f"{name}.csv")
+        table = pl.read_csv(swept(options, name, [f"{key}={values}"], ["teacher.gate=stop"]) / "table.csv")
+        # The warm student is what the run chose, and one passage re-ranked is what it was: one line, not three.
+        drawn = sweep_plot(table.drop("teacher", "warm").with_columns(pl.col(key).cast(pl.String)), key, MEASURE)
+        (options.out / f"{name}.svg").write_text(drawn, "utf-8")
+        shown(table, key, options.out / f"{name}.csv")
     changes = ["teacher.gate=warn", "warmup.steps=1", "mining.query_share=1.0", "mining.first_rank=101"]
+    # One step's teacher may be worse than none, and is refused; the student's own similarity is not.
+    changes += ["teacher.blend=[0.0]", "evaluation.rerank_depth=10"]
     folder = swept(options, "loss", [f"training.objectives={','.join(LOSSES.values())}"], changes)
     draw_losses(options, pl.read_csv(folder / "table.csv"))
 
