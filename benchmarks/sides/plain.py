@@ -58,7 +58,8 @@ def main() -> None:
 
     from models.runtime import configure
 
-    arm, runtime, shared = PLAIN[options.arm], configure(), Shared(options.home, PLAIN[options.arm])
+    arm, runtime = PLAIN[options.arm], configure()
+    shared = Shared(options.home, arm)
     model = SentenceTransformer(str(shared.folder("warmup") / "model"), device=runtime.device)
     columns = mined(model, shared, arm) if arm.loss == "mnrl" else distilled(shared, arm)
     trained(model, loss_of(arm, model), columns, options, arm, runtime.device)
@@ -79,7 +80,7 @@ class Shared:
 
         warehouse = Warehouse(home / "warehouse.duckdb")
         ended = json.loads((home / "seconds.json").read_text()) if arm.loss == "mnrl" else {}
-        named = ["keep", *(name for name in ended if name not in PLAIN)]
+        named = ["keep", *(name for name in ended if not name.startswith("plain"))]
         found = next(filter(None, (latest_run(warehouse, name) for name in named)), None)
         if found is None:
             raise SystemExit("the arm `keep` has not been run: this one starts from its student and lists")

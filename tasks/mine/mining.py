@@ -103,12 +103,13 @@ class Search:
         for number, each in enumerate(lists):
             known = each.join(self.ground.lowest_positives, on="query_row", how="left", maintain_order="left")
             settled.append(settle(known, self.settings, self.hashes, number))
-        united = _united(settled)
+        kept = [each.filter(pl.col("fate").is_in([KEPT, WIDENED])).select(COLUMNS) for each in settled]
+        united = unite(pl.concat(kept))
         if self.settings.too_few == "drop":
             counts = united.group_by("query_row").len()
             enough = counts.filter(pl.col("len") >= (self.settings.count or 1))
             settled = [dropped(each, enough) for each in settled]
-            united = _united(settled)
+            united = united.join(enough, on="query_row", how="semi", maintain_order="left")
         for name, each in zip(named, settled, strict=True):
             self.fates.update({(name, fate): count for fate, count in each["fate"].value_counts().iter_rows()})
         return united
@@ -133,10 +134,6 @@ class Search:
         self.fates[retriever.name, NEAR] += pl.concat(near).unique().height if near else 0
         own = retriever.name == self.student
         return found.with_columns(found["score"].alias("similarity") if own else self.ground.similarities(found))
-
-
-def _united(settled: list[pl.DataFrame]) -> pl.DataFrame:
-    return unite(pl.concat([each.filter(pl.col("fate").is_in([KEPT, WIDENED])).select(COLUMNS) for each in settled]))
 
 
 def _named(ground: Ground, found: pl.DataFrame, search: Search, settings: Mining) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from tasks.settings import Settings
 
-MOST = 2**31 - 1  # the largest number that FAISS keeps a graph's settings in
+LARGEST = 2**31 - 1  # the largest number that FAISS keeps a graph's settings in
 
 
 class Index(Settings):
@@ -25,12 +25,12 @@ class Index(Settings):
     probes: int = Field(32, ge=1, description="ivf: clusters that are looked into per query.")
     links: int = Field(32, ge=4, le=256, description="hnsw: links of a passage in the graph.")
     building: int = Field(
-        200, ge=8, le=MOST, description="hnsw: passages compared while one is linked (efConstruction)."
+        200, ge=8, le=LARGEST, description="hnsw: passages compared while one is linked (efConstruction)."
     )
     looking: int = Field(
         256,
         ge=8,
-        le=MOST,
+        le=LARGEST,
         description="hnsw: passages kept in view per query (efSearch); never fewer than are asked for.",
     )
     sample: int = Field(200, ge=1, description="Queries for which the finds are compared with an exact search.")
